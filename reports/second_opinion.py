@@ -17,7 +17,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmark.results.canonical import TwoReadings, identifier, is_shortened, patient, plain_numbers, remarks, text
+from benchmark.results.canonical import (
+    TwoReadings,
+    identifier,
+    is_shortened,
+    patient,
+    plain_numbers,
+    remarks,
+    text,
+    thousands_mark,
+)
 from benchmark.results.metrics import COLUMNS, TITLES, has_one_patient
 from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.sheets import read_columns
@@ -176,7 +185,8 @@ def read_texts(file: Path, needed: Sequence[str], numbers: Sequence[str]) -> pd.
         raise ValueError(f"{file} has no {', '.join(missing)}; its columns are {', '.join(lines.columns)}")
     for name in numbers:
         try:
-            values = pd.to_numeric(pd.Series(plain_numbers([*lines[name]]), lines.index), errors="coerce")
+            texts = plain_numbers([*lines[name]], thousands_mark([*lines[name]]))
+            values = pd.to_numeric(pd.Series(texts, lines.index), errors="coerce")
         except TwoReadings as reason:
             raise ValueError(f"{file}: {name}: {reason}") from None
         refuse(file, lines, ~np.isfinite(values), f"{name} {{{name}!r}} is no number")

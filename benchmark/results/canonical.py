@@ -141,20 +141,20 @@ def remarks(what: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
     return lines
 
 
-def plain_numbers(cells: Sequence[str]) -> list[str]:
-    """Return numbers with a decimal point and nothing at thousands; other cells stay as they are.
+def plain_numbers(cells: Sequence[str], thousands: str) -> list[str]:
+    """Return numbers with a decimal point and no mark at thousands; other cells stay as they are.
 
-    Raises TwoReadings where a comma can be a decimal comma or stand at thousands.
+    thousands: of `thousands_mark`.
     """
-    thousands = thousands_mark(cells)
-    return [cell.replace(thousands, "").replace(",", ".") if thousands else cell.replace(",", ".") for cell in cells]
+    whole = [cell.replace(thousands, "") for cell in cells] if thousands else cells
+    return [cell.replace(",", ".") for cell in whole]
 
 
 def thousands_mark(cells: Sequence[str]) -> str:
     """Return the mark that stands at thousands in numbers, '' for none. Raises TwoReadings where that is not certain.
 
     It is the first of two marks in a number; or each group after it has three digits, none of them after a single zero,
-    beside whole numbers below 1000.
+    beside whole numbers below 1000 or numbers with the other mark.
     """
     for cell in cells:
         if "," in cell and "." in cell:
@@ -163,7 +163,8 @@ def thousands_mark(cells: Sequence[str]) -> str:
         marked = [cell for cell in cells if mark in cell]
         if marked and all(map(grouped.fullmatch, marked)):
             others = [cell for cell in cells if cell and mark not in cell]
-            if others and all(map(BELOW_THOUSAND.fullmatch, others)):
+            has_decimals = any("," in cell or "." in cell for cell in others)
+            if has_decimals or (others and all(map(BELOW_THOUSAND.fullmatch, others))):
                 return mark
             if mark == ",":
                 whole, decimal = marked[0].replace(",", ""), marked[0].replace(",", ".", 1)

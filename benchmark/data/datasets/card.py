@@ -332,9 +332,9 @@ class CardDataset:
         if several := spellings(places):
             number, (first, second, *_) = next(iter(several.items()))
             yield (
-                f"{len(several)} patients' numbers stand in several folders or hospitals, e.g. {number} in {first!r} and "
-                f"{second!r}: where these are other people, write table.patient: [COLUMN_OF_SITES, COLUMN_OF_PATIENTS], or "
-                f"{SITE}/{PATIENT} in signals.files"
+                f"{len(several)} patients' numbers stand in several folders or hospitals, e.g. {number} in {first!r} "
+                f"and {second!r}: where these are other people, write table.patient: [COLUMN_OF_SITES, "
+                f"COLUMN_OF_PATIENTS], or {SITE}/{PATIENT} in signals.files"
             )
         if labels:
             yield from labels.remarks(texts)

@@ -34,7 +34,7 @@ from benchmark.data.datasets.wfdb_files import (
     read_samples,
     reasons,
 )
-from benchmark.results.canonical import TwoReadings, identifier, plain_numbers, text
+from benchmark.results.canonical import TwoReadings, identifier, plain_numbers, text, thousands_mark
 from benchmark.results.sheets import read_cells
 
 Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
@@ -46,6 +46,7 @@ SUFFIXES: dict[str, Format] = {
     **dict.fromkeys((".edf", ".dcm", ".scp", ".xml", ".ecg", ".mwf"), "export"),
 }
 """Suffix of the files -> their format, where the card states none."""
+AT_THOUSANDS = "numbers whose comma or point was taken to stand at thousands"
 NO_LEAD = "-"
 """In the place of a lead: a column that is not used."""
 PADDING_SECONDS = 0.05
@@ -210,10 +211,12 @@ def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
     cells = read_cells(path)
     names = cells.iloc[0].tolist() if are_names(cells.iloc[0]) else []
     rows = cells.iloc[1:] if names else cells
+    texts = rows.to_numpy().ravel().tolist()
     try:
-        numbers = plain_numbers(rows.to_numpy().ravel().tolist())
+        thousands = thousands_mark(texts)
     except TwoReadings as reason:
         raise Unusable(str(reason)) from None
+    numbers = plain_numbers(texts, thousands)
     values = np.array([float(number or "nan") for number in numbers]).reshape(rows.shape)  # (n, L)
     if np.isnan(values[:, -1]).all() and not (names and names[-1]):  # every line ends in a separator
         names, values = names[:-1], values[:, :-1]
@@ -223,7 +226,7 @@ def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
         names, values = names[1:], values[:, 1:]  # pandas' names of rows
     columns = {f"the column {name}": values[:, number] for number, name in enumerate(names) if TIMES.fullmatch(name)}
     rates = {source: rate_of_times(times, source) for source, times in columns.items()}
-    return Samples(values, names, rates=rates)
+    return Samples(values, names, rates=rates, doubts=[AT_THOUSANDS] if thousands else [])
 
 
 def are_names(cells: Iterable[str]) -> bool:

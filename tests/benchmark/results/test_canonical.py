@@ -13,6 +13,7 @@ from benchmark.results.canonical import (
     remarks,
     rounded,
     text,
+    thousands_mark,
     truth,
 )
 
@@ -43,19 +44,20 @@ def test_each_kind_of_cell_is_judged_in_its_canonical_form() -> None:
         (["1.234", "987", "-1.234.567"], ["1234", "987", "-1234567"]),
         (["1,234.5", "0.5"], ["1234.5", "0.5"]),
         (["1.234,5", "7"], ["1234.5", "7"]),
+        (["1,234", "0.5", "5678"], ["1234", "0.5", "5678"]),
         (["0,123", "1,234"], ["0.123", "1.234"]),
         (["1.234", "2.345"], ["1.234", "2.345"]),
         (["1.234", "2.5", "7"], ["1.234", "2.5", "7"]),
     ],
 )
 def test_a_mark_stands_at_thousands_only_where_nothing_else_fits(cells: list[str], expected: list[str]) -> None:
-    assert plain_numbers(cells) == expected
+    assert plain_numbers(cells, thousands_mark(cells)) == expected
 
 
 @pytest.mark.parametrize("cells", [["1,234", "2,345"], ["1,234", "5678"]])
 def test_a_comma_of_two_meanings_is_refused_with_both(cells: list[str]) -> None:
     with pytest.raises(TwoReadings, match=r"1,234 is 1\.234 or 1234"):
-        plain_numbers(cells)
+        thousands_mark(cells)
 
 
 def test_numbers_that_a_spreadsheet_cut_are_told_unless_it_is_chance() -> None:
