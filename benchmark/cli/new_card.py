@@ -318,7 +318,7 @@ def draft(folder: Path, file: str) -> str:
     """Write the text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
     scan = scan_folder(folder)
     sections, named, unused = draft_tables(folder, scan)
-    if not sections.get("labels") and scan.pattern.endswith(".hea"):
+    if not sections.get("labels") and scan.pattern.lower().endswith(".hea"):
         with suppress(Unusable):
             records = [(folder / path).with_suffix("") for path in scan.signals]
             stated = [text for record in records for text in comments(record, DIAGNOSIS)]

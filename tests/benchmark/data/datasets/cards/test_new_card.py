@@ -121,11 +121,13 @@ def test_what_a_column_of_labels_says_is_read_again(
     assert all(read(folder, content))
 
 
-def test_comments_of_headers_are_labels_where_no_table_has_any(folder: Path) -> None:
+@pytest.mark.parametrize("suffix", [".hea", ".HEA"])
+def test_comments_of_headers_are_labels_where_no_table_has_any(folder: Path, suffix: str) -> None:
     (folder / "labels.csv").unlink()
     for number, header in enumerate(sorted((folder / "waves").glob("*.hea"))):
         with header.open("a") as file:
             file.write(f"#Age: 50\n#Dx: {('426783006', '164889003', '426783006,164889003')[number % 3]}\n")
+        header.rename(header.with_suffix(suffix))
     content, questions = drafted(folder)
     assert content["labels"] == {"comment": "Dx", "separator": ",", "classes": ["426783006", "164889003"]}
     assert questions == []
