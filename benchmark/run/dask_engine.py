@@ -23,7 +23,8 @@ from benchmark.process import EngineLost, stop
 from benchmark.results.files import Damaged, read_json, reading
 from benchmark.run.tasks import LOOK_SECONDS, RESTART, code_digest, refuse_other
 
-PATIENCE_SECONDS = 60.0  # wait for a scheduler's file and its answer, for a first worker, and for another one
+PATIENCE_SECONDS = 60.0  # wait for the answer of a scheduler, for a first worker, and for another one
+FILE_SECONDS = 30.0  # wait for the file of a scheduler that is starting
 NAME_ONE = "start one with `dask scheduler`, and name its address or its --scheduler-file"
 START_AGAIN = "start it and its workers again; what is finished is kept, and the same command goes on"
 
@@ -125,7 +126,7 @@ def connect(name: str) -> Client:
 
 def address_in(file: Path) -> str:
     """Read the address in the file of a scheduler, for which it waits. Raises Damaged, also if it does not come."""
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + FILE_SECONDS
     while not file.is_file() and time.monotonic() < until:
         time.sleep(LOOK_SECONDS)
     with reading(file, f"it is no scheduler's file; {NAME_ONE}"):

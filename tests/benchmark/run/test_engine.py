@@ -137,7 +137,8 @@ def refusal_of(name: str) -> str:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytest.importorskip("benchmark.run.dask_engine"), "PATIENCE_SECONDS", 1.0)
+    for name in ("PATIENCE_SECONDS", "FILE_SECONDS"):
+        monkeypatch.setattr(pytest.importorskip("benchmark.run.dask_engine"), name, 1.0)
 
 
 @pytest.mark.usefixtures("impatient")
