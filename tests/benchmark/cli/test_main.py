@@ -178,7 +178,7 @@ def test_devices_count_among_those_that_are_visible_and_others_are_refused(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: there > 0)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: True)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    _, arguments = parse(line.split())
+    _, arguments = parse([*line.split(), "--precision", "auto"])
     if isinstance(expected, str):
         with pytest.raises(ConfigError, match=expected):
             machine_of(arguments, config_of(arguments))
