@@ -382,6 +382,8 @@ def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFi
     """Return the files that a cell names, also by a record's signal file; of several, that whose whole path it is."""
     path = PurePosixPath(text(cell).replace("\\", "/")).as_posix()
     files = files_of.get(path) or files_of.get(re.sub(r"(?i)\.(dat|mat)$", "", path), [])
+    if len(files) < 2:
+        return files
     return [file for file in files if path in (text(file.path), os.path.splitext(text(file.path))[0])] or files
 
 
