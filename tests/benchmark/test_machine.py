@@ -48,7 +48,7 @@ def test_a_processor_is_named_with_the_kernels_and_instructions_that_are_used() 
     facts = ast.literal_eval(run.stdout)
     if "openblas" in {library["internal_api"] for library in threadpool_info()}:
         assert facts["kernels"] == "Nehalem"
-    assert facts["instructions"].split()[0] == "DEFAULT"
+    assert facts["instructions"].split()[0] in ("DEFAULT", "NO")  # torch 2.6 calls it NO AVX
     assert (facts["type"], facts["name"]) == ("cpu", processor_name())
 
 
