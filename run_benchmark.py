@@ -8,6 +8,19 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
+LEAST_KIB = 200_000
+"""Memory with which NumPy can be imported; with less it waits or ends the process."""
+
+
+def address_limit() -> int | None:
+    """Return how much memory this process may address, in KiB (`ulimit -v`); None without a limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit // 1024
+
+
+if (address_limit() or LEAST_KIB) < LEAST_KIB:
+    sys.exit(f"error: `ulimit -v` limits the memory to {address_limit()} KiB: raise it, and try again")
+
 from benchmark import screen as terminal
 from benchmark.cli.main import FAILED, INTERRUPTED, USAGE, run
 from benchmark.config.errors import ConfigError
@@ -53,12 +66,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.show_cursor()
         terminal.error("stopped; what is finished is saved, and the same command goes on from there")
         return stop.status if isinstance(stop, Interrupted) else INTERRUPTED
-
-
-def address_limit() -> int | None:
-    """Return how much memory this process may address, in KiB (`ulimit -v`); None without a limit."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else limit // 1024
 
 
 if __name__ == "__main__":

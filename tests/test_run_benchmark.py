@@ -59,6 +59,13 @@ def test_an_error_under_a_limit_on_memory_is_one_line_with_the_limit(
     assert capsys.readouterr().err.startswith(line)
 
 
+def test_too_little_memory_to_begin_is_one_line_with_the_limit() -> None:
+    limited = f"ulimit -v 100000; exec {sys.executable} {run_benchmark.__file__} list"
+    shown = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stdout, shown.stderr.count("\n")) == (1, "", 1)
+    assert "`ulimit -v` limits the memory to 100000 KiB" in shown.stderr
+
+
 @pytest.mark.parametrize(
     ("end", "status", "line"),
     [
