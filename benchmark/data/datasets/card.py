@@ -321,15 +321,17 @@ class CardDataset:
     ) -> Iterator[str]:
         """Yield what was made canonical in patients and labels, and which numbers several sites may have counted."""
         labels, patients = self.card.labels, self.card.patients
-        pairs, places = list[tuple[str, str]](), list[tuple[str, str]]()
+        pairs, sites_of_patients = list[tuple[str, str]](), list[tuple[str, str]]()
         for entry in entries if patients else ():
             row, (file,) = rows[entry.recording][0], files[entry.recording]
             pairs.append((entry.patient, "/".join(self._stated_patient(row, file))))
             sites = [row[name] for name in row if name not in patients and SITE_COLUMN.fullmatch(name)]
             if entry.patient.isdecimal() and len(entry.patient) <= COUNTED_DIGITS:
-                places.append((entry.patient, " ".join(sites) if sites or PATIENT not in patients else file.folder))
+                sites_of_patients.append(
+                    (entry.patient, " ".join(sites) if sites or PATIENT not in patients else file.folder)
+                )
         yield from remarks("patients", pairs)
-        if several := spellings(places):
+        if several := spellings(sites_of_patients):
             number, (first, second, *_) = next(iter(several.items()))
             yield (
                 f"{len(several)} patients' numbers stand in several folders or hospitals, e.g. {number} in {first!r} "
