@@ -181,7 +181,7 @@ def test_printed_numbers_stand_below_in_italics_and_are_not_ranked(write_store: 
 def test_latex_compiles(write_predictions: Callable[..., Path], tmp_path: Path, title: str) -> None:
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not installed")
-    design = {"methods": 2, "seeds": 3, "patients": 30, "scatter": Scatter()}
+    design = {"methods": 2, "seeds": 3, "patients": 30, "scatter": Scatter(), "shares": (0.6, 0.4)}
     predictions = simulated_predictions(np.random.default_rng(1), **design)
     root = write_predictions({(f"m{m}", "ptb-xl", 0.1, seed): one for (m, seed), one in predictions.items()})
     results = load(root)
