@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from benchmark.results.files import write_atomic
 from benchmark.results.metrics import RECALLS
-from benchmark.results.names import GATE, MEASURES, METHOD, OVERALL, SWEEP
+from benchmark.results.names import BASELINE, MEASURES, METHOD, OVERALL, SWEEP
 from benchmark.results.store import Plan
 from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
 from reports.words import labels_text, ratio_text, row_title, seeds_text, unit_text
@@ -73,7 +73,7 @@ def draw_figures(
     plan, style = results.plan, style_of(results.plan)
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     scores = scores.assign(percent=100 * scores["value"], row=scores["variant"].map(titles_of_rows(plan)))
-    compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, GATE)]
+    compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, BASELINE)]
     plt.switch_backend("agg")
     with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
         for evaluation in evaluations_of(plan):
@@ -147,8 +147,12 @@ def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, wo
     swept = {name: role for name in plan.variants if (role := role_of(plan, name))["role"] == SWEEP}
     methods = frame[frame["variant"].map(lambda name: role_of(plan, name)["role"] == METHOD)]
     titles, datasets = titles_of_rows(plan), titles_of(plan)
-    for of, knob in dict.fromkeys((role["of"], role["knob"]) for role in swept.values()):
-        values = {name: role["value"] for name, role in swept.items() if (role["of"], role["knob"]) == (of, knob)}
+    for of, hyperparameter in dict.fromkeys((role["of"], role["hyperparameter"]) for role in swept.values()):
+        values = {
+            name: role["value"]
+            for name, role in swept.items()
+            if (role["of"], role["hyperparameter"]) == (of, hyperparameter)
+        }
         order = list(values)
         points = frame[frame["variant"].isin(order)]
         if points.empty:
@@ -164,14 +168,14 @@ def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, wo
                 axes.axhline(mean, color=style["palette"][row], linestyle="--", linewidth=1, label=row)
             axes.set_title(f"{title}, {ratio_text(ratio)}")
             axes.set_xticks(range(len(order)), [str(values[row]) for row in order])
-        grid.set(xlabel=knob.replace("_", " "), ylabel="F1 (%)")
+        grid.set(xlabel=hyperparameter.replace("_", " "), ylabel="F1 (%)")
         grid.figure.set_layout_engine("constrained")
         grid.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
         caption = (
-            f"Macro F1 of {titles.get(of, of)} over {knob.replace('_', ' ')} by share of the labels, {words}. Band: "
-            "standard deviation over seeds. Dashed: the methods as they are."
+            f"Macro F1 of {titles.get(of, of)} over {hyperparameter.replace('_', ' ')} by share of the labels, {words}."
+            " Band: standard deviation over seeds. Dashed: the methods as they are."
         )
-        yield save(grid.figure, stem.with_name(f"{stem.name}-{of}-{knob}".replace("_", "-")), caption)
+        yield save(grid.figure, stem.with_name(f"{stem.name}-{of}-{hyperparameter}".replace("_", "-")), caption)
 
 
 def draw_identifiability(points: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path) -> Figure:

@@ -36,8 +36,8 @@ from reports.results import Results, coordinates, run_of
 ALL = "all"
 MAX_LISTED = 3
 CHOICE = (
-    "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds", "printed",
-    "data.datasets", "data.task", "data.cards", "data.simulation", "precision",
+    "name", "caption", "methods", "ablate", "ablations", "sweeps", "baselines", "evaluate", "ratios", "seeds",
+    "printed", "data.datasets", "data.task", "data.cards", "data.simulation", "precision",
 )  # fmt: skip
 """Config keys in which runs of one table may differ: they choose cells, or their effect is compared itself."""
 NOT_COMPARED = ("config", "data", "key_content")

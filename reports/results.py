@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmark.results.files import Damaged
 from benchmark.results.metrics import COLUMNS, per_recording
-from benchmark.results.names import ABLATION, GATE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, WINDOWS_SHA256
+from benchmark.results.names import ABLATION, BASELINE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, WINDOWS_SHA256
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
 from reports.computers import environment_of
 
@@ -229,7 +229,7 @@ class Layout:
 
 
 def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
-    """Return role, base variant, knob and value of a row; role METHOD where the plan names none."""
+    """Return role, base variant, hyperparameter and value of a row; role METHOD where the plan names none."""
     return plan.roles.get(variant, {"role": METHOD})
 
 
@@ -246,25 +246,29 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     present = {cell.variant for cell in cells}
     roles = {name: role_of(plan, name) for name in plan.variants if name in present}
-    compared, baselines = ([name for name, role in roles.items() if role["role"] == kind] for kind in (METHOD, GATE))
+    compared, baselines = (
+        [name for name, role in roles.items() if role["role"] == kind] for kind in (METHOD, BASELINE)
+    )
     groups: dict[tuple[str, str], list[str]] = {}
     for name, role in roles.items():
         if role["role"] in (ABLATION, SWEEP):
-            groups.setdefault((role["of"], role["knob"]), []).append(name)
+            groups.setdefault((role["of"], role["hyperparameter"]), []).append(name)
     if rows := (*compared, *baselines):
         main = tuple(cell for cell in cells if cell.variant in rows)
         auprc = ["auprc"] if "multi" in labels_of(plan) else []
         after = COLUMNS.index("auroc") + 1
         metrics = dict.fromkeys([*COLUMNS[:after], *auprc, *COLUMNS[after:], *further])
         yield Layout(evaluation, "", "", rows, tuple(metrics), main, frozenset(baselines))
-    for (base, knob), changed in groups.items():
+    for (base, hyperparameter), changed in groups.items():
         ratios = {cell.ratio for cell in cells if cell.variant in changed}
         at_ratios = [cell for cell in cells if cell.ratio in ratios]
         unchanged = _unchanged(at_ratios, base, changed)
         rows = tuple(dict.fromkeys(filter(None, (*changed, unchanged))))
         shown = tuple(cell for cell in at_ratios if cell.variant in rows)
-        title = f"{plan.variants.get(base, base)}, {knob or 'ablations'}"
-        yield Layout(evaluation, f"{base}-{knob or 'ablations'}", title, rows, ("f1",), shown, unchanged=unchanged)
+        title = f"{plan.variants.get(base, base)}, {hyperparameter or 'ablations'}"
+        yield Layout(
+            evaluation, f"{base}-{hyperparameter or 'ablations'}", title, rows, ("f1",), shown, unchanged=unchanged
+        )
 
 
 def _unchanged(cells: Sequence[PlannedCell], base: str, changed: Sequence[str]) -> str:

@@ -15,12 +15,12 @@ data:
   datasets: [chapman]
   simulation: {patients: {mimic-iv-ecg: 8, chapman: 30}, recordings_per_patient: 2}
 encoder: {hidden: 4, depth: 2, output: 8}
-knobs: {pmq: {queue_size: 16}}
+hyperparameters: {pmq: {queue_size: 16}}
 pretrain: {epochs: 1, recipe: {batch_size: 8}}
 evaluate: [linear]
 ratios: [0.5]
 seeds: [41]
-gates: []
+baselines: []
 precision: float32
 """
 """A grid of seconds, for tests that start processes or jobs."""

@@ -27,7 +27,7 @@ FLAG_SETS = (
     "--methods pmq moco --ratios 0.3 0.1 0.01",
     "--evaluate finetune linear knn attention",
     "--protocol strict --seeds 1 2 3",
-    "--gates random frozen features full-labels supervised",
+    "--baselines random frozen features full-labels supervised",
     "--ablations",
     "--queue-sizes 256 1024",
     "--preset paper",
@@ -44,7 +44,7 @@ data:
   datasets: [chapman, cpsc2018]
   simulation: {patients: {mimic-iv-ecg: 12, chapman: 160, cpsc2018: 120}, recordings_per_patient: 3}
 encoder: {hidden: 4, depth: 2, output: 8}
-knobs: {moco: {queue_size: 32}, pmq: {queue_size: 32}}
+hyperparameters: {moco: {queue_size: 32}, pmq: {queue_size: 32}}
 pretrain: {epochs: 1, recipe: {batch_size: 16}}
 finetune: {epochs: 1}
 evaluate: [finetune, linear, knn]
@@ -53,8 +53,9 @@ seeds: [41, 42]
 precision: float32
 """
 RUNS = {
-    "run": "run --config STORE/small.yaml --methods random pmq pclr --gates features random frozen --results STORE/a",
-    "other": "run --config STORE/small.yaml --methods moco pmq --gates none --ablations --results STORE/b",
+    "run": "run --config STORE/small.yaml --methods random pmq pclr --baselines features random frozen "
+    "--results STORE/a",
+    "other": "run --config STORE/small.yaml --methods moco pmq --baselines none --ablations --results STORE/b",
     "merged": "report --results STORE/a STORE/b --scores auprc sens90 brier ece --unit both",
     "compared": "report --compare STORE/a STORE/b",
 }

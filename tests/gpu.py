@@ -41,7 +41,7 @@ LOSS, GRADIENT = 1e-4, 1e-3
 """Largest relative difference of the loss, and of the encoder's gradients by their norm."""
 DRAWS = {torch.rand, torch.randn, torch.randint, torch.randperm}
 CALM = {"encoder_dropout": 0.0, "latent_dropout": 0.0, "time_mask": 0.0, "frequency_mask": 0.0, "mask_spans": 0}
-"""Knobs of masks and dropout, whose draws differ between devices, and the value under which they draw nothing."""
+"""Masks and dropout, whose draws differ between devices, with the value under which they draw nothing."""
 RECORDINGS = {"mimic-iv-ecg": 80_000, "ptb-xl": 21_799, "chapman": 10_646, "cpsc2018": 6_877}
 """Of the paper's datasets; of MIMIC-IV-ECG about the tenth that it uses."""
 SAMPLES, PATIENTS, PAIRS_OF_TRIAL = 300, 16_000, 5
@@ -62,11 +62,11 @@ class HostDraws(TorchFunctionMode):
 
 
 def new_method(
-    kind: type[PretrainMethod], knobs: MethodConfig, encoder: type[Encoder], sizes: EncoderConfig
+    kind: type[PretrainMethod], hyperparameters: MethodConfig, encoder: type[Encoder], sizes: EncoderConfig
 ) -> PretrainMethod:
     """A method around a new encoder with fixed initial weights and, where it has a queue, a full one."""
     seed_torch("speed", "build")
-    method = kind(encoder(sizes), knobs)
+    method = kind(encoder(sizes), hyperparameters)
     queue = getattr(method, "queue", None)
     if isinstance(queue, KeyQueue):
         queue.keys.copy_(unit_length(torch.randn_like(queue.keys)))
@@ -89,21 +89,21 @@ def new_trainable(name: str, device: torch.device, *, small: bool, calm: bool) -
     kind = METHODS[name]
     encoder = next(encoder for encoder in ENCODERS.values() if fits(kind, encoder))
     known = {field.name for field in fields(kind.Config)}
-    changes = ({knob: value for knob, value in CALM.items() if knob in known} if calm else {}) | (
-        {"queue_size": 64} if small and "queue_size" in known else {}
-    )
-    knobs = replace(kind.Config(), **changes)
+    changes = (
+        {hyperparameter: value for hyperparameter, value in CALM.items() if hyperparameter in known} if calm else {}
+    ) | ({"queue_size": 64} if small and "queue_size" in known else {})
+    hyperparameters = replace(kind.Config(), **changes)
     sizes: Any = encoder.Config.small() if small else encoder.Config()  # type: ignore[call-arg]
     sizes = DilatedConfig(hidden=8, depth=3, output=16) if small and encoder is Dilated else sizes
-    return new_method(kind, knobs, encoder, sizes).to(device), knobs
+    return new_method(kind, hyperparameters, encoder, sizes).to(device), hyperparameters
 
 
 def differences(name: str, device: torch.device, size: int, *, small: bool) -> tuple[float, float]:
     """Relative differences of the loss and of the encoder's gradients of an update on the device and on the CPU."""
     losses, gradients = [], []
     for where in (torch.device("cpu"), device):
-        method, knobs = new_trainable(name, where, small=small, calm=True)
-        pairs = random_batch(size, getattr(knobs, "text_width", None), where)
+        method, hyperparameters = new_trainable(name, where, small=small, calm=True)
+        pairs = random_batch(size, getattr(hyperparameters, "text_width", None), where)
         torch.manual_seed(0)
         loss = torch.zeros((), device=where)
         with HostDraws():
@@ -147,9 +147,9 @@ def main() -> int:
     for precision in ("float32",) if arguments.quick else ("float32", "bf16"):
         rows = []
         for name in names:
-            method, knobs = new_trainable(name, device, small=arguments.quick, calm=False)
-            size = 4 if arguments.quick else knobs.recipe.batch_size
-            update = update_of(method, knobs, size, SAMPLES, precision)
+            method, hyperparameters = new_trainable(name, device, small=arguments.quick, calm=False)
+            size = 4 if arguments.quick else hyperparameters.recipe.batch_size
+            update = update_of(method, hyperparameters, size, SAMPLES, precision)
             rows.append(measure(name, size, update, device, 0.05 if arguments.quick else 3.0))
         note(console, precision)
         print_table(console, HEADINGS, rows)

@@ -26,7 +26,7 @@ from benchmark.data.heartbeats import WINDOW
 from benchmark.data.splits import TASKS
 from benchmark.external import try_external
 from benchmark.machine import pick_device
-from benchmark.results.names import ABOUT_GATES, DEFAULT_TASK, EVALUATION_FACTS
+from benchmark.results.names import ABOUT_BASELINES, DEFAULT_TASK, EVALUATION_FACTS
 from benchmark.run.datasets import refuse_unusable
 from benchmark.run.pretraining import counted_passes, multiplications
 from benchmark.screen import Console, note
@@ -51,7 +51,7 @@ def list_all(arguments: Namespace, console: Console) -> int:
 
 
 def listing() -> dict[str, dict[str, str]]:
-    """Return heading -> name -> line: methods, encoders, datasets, tasks, configs, evaluations, gates, ablations."""
+    """Return heading -> name -> line for everything that a config can name, from methods to ablations."""
     methods = {name: what_is(kind, METHODS) for name, kind in METHODS.items()}
     datasets = {
         name: f"{dataset.title}: {', '.join(dataset.classes) or 'no labels; for pretraining'}"
@@ -63,9 +63,9 @@ def listing() -> dict[str, dict[str, str]]:
             line = f"{name}: {about.what}, {len(about.classes)} classes, several a recording"
             tasks[task] = f"{tasks[task]}; {line}" if task in tasks else line
     ablations = {
-        name: f"{method} with {', '.join(f'{knob} = {value}' for knob, value in knobs.items())}"
+        name: f"{method} with {', '.join(f'{changed} = {value}' for changed, value in changes.items())}"
         for method, of_method in PAPER_ABLATIONS.items()
-        for name, knobs in of_method.items()
+        for name, changes in of_method.items()
     }
     return {
         "methods (--methods)": {name: text for name, text in methods.items() if name not in BEYOND}
@@ -79,7 +79,7 @@ def listing() -> dict[str, dict[str, str]]:
         "tasks (--tasks; a column is a dataset under one of its tasks)": tasks,
         "configs (--config)": {name: load_config(name).caption for name in config_names()},
         "evaluations (--evaluate)": {n: f"{facts.title}: {facts.about}" for n, facts in EVALUATION_FACTS.items()},
-        "gates (--gates); rows that are not ranked": dict[str, str](ABOUT_GATES.items()),
+        "baselines (--baselines); rows that are not ranked": dict[str, str](ABOUT_BASELINES.items()),
         "ablations (--ablate; all for every one)": ablations,
     }
 

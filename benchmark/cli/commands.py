@@ -68,19 +68,19 @@ KEYS = {
     "--leads": "data.leads",
     "--evaluate": "evaluate",
     "--preset": "pretrain.preset",
-    "--gates": "gates",
+    "--baselines": "baselines",
     "--ablate": "ablate",
     "--precision": "precision",
 }
 """Flag -> the config key that it sets; any other key by --set."""
-NO_GATE = "none"
-"""`--gates none` is an empty list of gates."""
+NO_BASELINE = "none"
+"""`--baselines none` is an empty list of baselines."""
 COMMON: dict[str, dict[str, Any]] = {
     "--config": flag(
         f"{', '.join(config_names())}, or a .yaml file (demo; own where flags name real data)", metavar="NAME|FILE"
     ),
     "--set": names(
-        "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
+        "any config key, e.g. finetune.lr=1e-3; methods.NAME.FIELD is a hyperparameter of a method",
         "KEY=VALUE",
         action="extend",
         default=[],
@@ -149,8 +149,8 @@ COMMANDS = {
             "--config paper --data-root /data  # the paper's grid on the real datasets",
             "--ablations  # the ablation table: PMQ without each of its parts",
             "--queue-sizes 256 1024 4096  # the queue-size figure",
-            "--config out/tuned.yaml  # every method with the knobs that `tune` chose",
-            "--set methods.pmq.momentum=0.99  # any knob of any method",
+            "--config out/tuned.yaml  # every method with the hyperparameters that `tune` chose",
+            "--set methods.pmq.momentum=0.99  # any hyperparameter of any method",
             "--devices 0 1 --jobs 4  # two GPUs, two tasks at a time on each",
             "--engine tcp://host:8786 --device cuda --precision bf16  # the workers of a Dask scheduler",
         ),
@@ -191,7 +191,7 @@ COMMANDS = {
         ("explain pmq chapman 0.1 seed 41  # by the names of the tables",),
     ),
     "tune": Command(
-        "choose the knobs of each method by random search on validation patients",
+        "choose the hyperparameters of each method by random search on validation patients",
         "benchmark.cli.tune:tune",
         (
             *("--methods", "--datasets", "--pretrain-dataset", "--protocol", "--labels", "--preset", "--precision"),

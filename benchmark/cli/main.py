@@ -15,7 +15,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin
 
-from benchmark.cli.commands import COMMANDS, COMMON, KEYS, NO_GATE
+from benchmark.cli.commands import COMMANDS, COMMON, KEYS, NO_BASELINE
 from benchmark.config.config import ALL_ABLATIONS, Config
 from benchmark.config.errors import ConfigError, sections_in, unknown
 from benchmark.config.load import (
@@ -93,7 +93,7 @@ def arguments_of(key: str) -> dict[str, Any]:
         "dest": key,
         "help": meaning,
         "metavar": "N" if numbers else names,
-        "choices": [*choices, NO_GATE] if key == "gates" else choices or None,
+        "choices": [*choices, NO_BASELINE] if key == "baselines" else choices or None,
         "type": numbers[0] if numbers else None,
         "nargs": "+" if is_list or key == "data.pretrain" else None,
     }
@@ -231,8 +231,8 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
     if encoders := given.get("encoder"):
         overrides["encoder.name"], *further = encoders
         overrides |= {"encoders": [{"name": name} for name in further]} if further else {}
-    if overrides.get("gates") == [NO_GATE]:
-        overrides["gates"] = []
+    if overrides.get("baselines") == [NO_BASELINE]:
+        overrides["baselines"] = []
     if given.get("ablations"):
         overrides["ablate"] = [ALL_ABLATIONS, *overrides.get("ablate", [])]
     if sizes := given.get("queue_sizes"):

@@ -67,8 +67,8 @@ def run(arguments: Namespace, console: Console) -> int:
     folders, machine = folders_of(arguments), machine_of(arguments, config)
     if arguments.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError("--tensorboard needs an extra: pip install 'ecg-pretrain-bench[tensorboard]'")
-    if "minirocket" in config.gates and find_spec("aeon") is None:
-        remedy = "pip install 'ecg-pretrain-bench[minirocket]', or name --gates without it"
+    if "minirocket" in config.baselines and find_spec("aeon") is None:
+        remedy = "pip install 'ecg-pretrain-bench[minirocket]', or name --baselines without it"
         raise ConfigError(f"the baseline minirocket needs an extra: {remedy}")
     for name in names_of(config):
         for text in patients_of(config, name):

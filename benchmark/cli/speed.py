@@ -62,9 +62,14 @@ def updates_of(config: Config, machine: Machine, most: int) -> Iterator[tuple[st
         on = f" on {label}" if label else ""
         for name in config.methods:
             if (kind := row.method_class(name)).trains:
-                knobs = row.method_config(name)
-                batch, method = min(knobs.recipe.batch_size, most), kind(row.new_encoder(), knobs).to(machine.device)
-                pretraining_update = update_of(method, knobs, batch, config.data.cut().samples, machine.precision)
+                hyperparameters = row.method_config(name)
+                batch, method = (
+                    min(hyperparameters.recipe.batch_size, most),
+                    kind(row.new_encoder(), hyperparameters).to(machine.device),
+                )
+                pretraining_update = update_of(
+                    method, hyperparameters, batch, config.data.cut().samples, machine.precision
+                )
                 yield f"{kind.name}{on}", batch, pretraining_update
         batch = min(row.finetune.batch_size, most)
         yield f"fine-tuning{on}", batch, finetuning_update(row, batch, machine)

@@ -1,9 +1,10 @@
-"""The command `tune`: random search over the knobs of each method, as many trials for each, on validation patients.
+"""The command `tune`: as many random trials of hyperparameters for each method, judged on validation patients.
 
-It writes the trials to trials.csv, and to tuned.yaml the config with the chosen knobs, which `--config` takes. A draw
-depends on the search seed, the number of the trial and the hyperparameter's name alone, so that methods share values of
-one, and a longer search begins as a shorter. A trial's score is the validation macro-F1 of the probe at the best of its
-strengths C, which is chosen on the same patients for every trial, averaged over the datasets.
+It writes the trials to trials.csv, and tuned.yaml, the config with the chosen hyperparameters, which `--config` takes.
+A draw depends on the search seed, the number of the trial and the hyperparameter's name alone. Methods that share a
+hyperparameter therefore get the same values of it, and a longer search begins as a shorter one. A trial's score is the
+validation macro-F1 of the probe at the best of its strengths C, averaged over the datasets; C is chosen on the same
+patients for every trial.
 """
 
 from __future__ import annotations
@@ -72,9 +73,13 @@ def tune(arguments: Namespace, console: Console) -> int:
         f"validation macro-F1 of linear probes at ratio {config.ratios[0]:g}, mean over datasets; C is chosen on "
         "the same patients, for every trial alike; no test patient was scored",
     )
-    for method, knobs in chosen.items():
+    for method, hyperparameters in chosen.items():
         means = trials.loc[trials["method"] == method, "mean"]
-        changed = [f"{knob} {value:g}" for knob, value in knobs.items() if value != draws[method][0][knob]]
+        changed = [
+            f"{hyperparameter} {value:g}"
+            for hyperparameter, value in hyperparameters.items()
+            if value != draws[method][0][hyperparameter]
+        ]
         scores = f"{100 * means.max():.1f} %, the config's own setting {100 * means.iloc[0]:.1f} %"
         note(console, f"  {method}: best of {len(means)} {scores}; chosen: {', '.join(changed) or 'that setting'}")
     for file in write_search(trials, chosen, values, arguments.out):
@@ -100,13 +105,13 @@ def write_search(
     trials: pd.DataFrame, chosen: Mapping[str, Values], values: Mapping[str, Any], out: Path
 ) -> list[Path]:
     """Write the trials, the best of each method first and failed ones last, and the config with the chosen values."""
-    knobs = dict(values.get("knobs", {}))
+    hyperparameters = dict(values.get("hyperparameters", {}))
     for method, changed in chosen.items():
-        knobs[method] = laid_over(knobs.get(method, {}), changed)
+        hyperparameters[method] = laid_over(hyperparameters.get(method, {}), changed)
     table, config = out / "trials.csv", out / "tuned.yaml"
     ranked = trials.sort_values(["method", "mean"], ascending=[True, False], kind="stable")
     write_atomic(table, ranked.to_csv(index=False).encode())
-    write_atomic(config, yaml_text({**values, "knobs": knobs}).encode())
+    write_atomic(config, yaml_text({**values, "hyperparameters": hyperparameters}).encode())
     return [table, config]
 
 
@@ -120,9 +125,16 @@ def draws_of(config: Config, trials: int, seed: int) -> Draws:
     draws = {}
     for name in tuned_methods(config):
         spaces = spaces_of(config.method_class(name).Config)
-        draws[name] = [{knob: attrgetter(knob)(config.method_config(name)) for knob in spaces}]
+        draws[name] = [
+            {hyperparameter: attrgetter(hyperparameter)(config.method_config(name)) for hyperparameter in spaces}
+        ]
         for number in range(1, trials):
-            draws[name].append({knob: space.draw(Random(f"{seed} {number} {knob}")) for knob, space in spaces.items()})
+            draws[name].append(
+                {
+                    hyperparameter: space.draw(Random(f"{seed} {number} {hyperparameter}"))
+                    for hyperparameter, space in spaces.items()
+                }
+            )
     return draws
 
 
@@ -140,7 +152,7 @@ def variants_of_draws(config: Config, draws: Draws) -> tuple[Variant, ...]:
 def search_config(config: Config, ratio: float | None) -> Config:
     """Return the config of the trials' cells: the first seed, and one label ratio, by default the middle one."""
     middle = sorted(config.ratios, reverse=True)[len(config.ratios) // 2]  # of an even number, the lower of the two
-    rows = {"evaluate": [LINEAR], "gates": [], "ablate": [], "sweeps": {}}
+    rows = {"evaluate": [LINEAR], "baselines": [], "ablate": [], "sweeps": {}}
     return with_settings(config, {"ratios": [middle if ratio is None else ratio], "seeds": config.seeds[:1], **rows})
 
 

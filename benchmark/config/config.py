@@ -42,7 +42,7 @@ class Config(Settings):
     @model_validator(mode="before")
     @classmethod
     def _filled_in(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Fill in the recipe of the preset, the knobs of encoders, heartbeats and learning rates of the protocol."""
+        """Fill in the recipe of the preset, encoders with all hyperparameters, and what the protocol decides."""
         whole = values | {"encoder": whole_encoder(values.get("encoder", {}))}
         if isinstance(further := values.get("encoders"), list):
             whole["encoders"] = [whole_encoder(section, f"encoders.{n}") for n, section in enumerate(further)]
@@ -79,20 +79,20 @@ class Config(Settings):
         ]
 
     def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
-        """Make a method's config: recipe of the preset, knobs of this config, `overrides`. Raises ValueError."""
+        """Make a method's config: the preset's recipe, this config's hyperparameters, overrides. Raises ValueError."""
         method = self.method_class(name)
-        files = [path for path in self.knobs if path.endswith(".py") and get_method(path) is method]
+        files = [path for path in self.hyperparameters if path.endswith(".py") and get_method(path) is method]
         values: dict[str, Any] = {"recipe": asdict(self.pretrain.recipe or method.Config().recipe)}
-        for knobs in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
-            values = laid_over(values, knobs)
+        for hyperparameters in (*(self.hyperparameters.get(key, {}) for key in (*files, method.name)), overrides or {}):
+            values = laid_over(values, hyperparameters)
         config: MethodConfig = built(method.Config, values, f"methods.{name}.")
         return config
 
-    def swept(self, name: str, knob: str, value: Any) -> tuple[dict[str, Any], MethodConfig]:
+    def swept(self, name: str, hyperparameter: str, value: Any) -> tuple[dict[str, Any], MethodConfig]:
         """Return the config keys that a value of a sweep sets, and the method's config then. Raises ValueError."""
-        if is_knob(self.method_class(name), knob):
-            return {}, self.method_config(name, {knob: value})
-        return {knob: value}, with_settings(self, {knob: value}).method_config(name)
+        if is_hyperparameter(self.method_class(name), hyperparameter):
+            return {}, self.method_config(name, {hyperparameter: value})
+        return {hyperparameter: value}, with_settings(self, {hyperparameter: value}).method_config(name)
 
     def new_encoder(self) -> Encoder:
         """Build the shared encoder with new weights, without dropout, which each method sets."""
@@ -133,8 +133,8 @@ class Config(Settings):
         return self.finetune.model_copy(update={"encoder_dropout": dropout})
 
 
-def is_knob(method: type[PretrainMethod], name: str) -> bool:
-    """Tell whether a sweep's name is a knob of the method; else it is a config key."""
+def is_hyperparameter(method: type[PretrainMethod], name: str) -> bool:
+    """Tell whether a sweep's name is a hyperparameter of the method; else it is a config key."""
     return name.partition(".")[0] in names_of(method.Config)
 
 
@@ -146,14 +146,16 @@ def parsed(values: Mapping[str, Any]) -> Config:
         raise ConfigError(one_line(error, "", Config)) from None
 
 
-def laid_over(knobs: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return knobs with overrides; those of the recipe (`recipe: {lr: 1e-4}` or `recipe.lr: 1e-4`) field by field."""
-    whole = dict(knobs)
+def laid_over(hyperparameters: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyperparameters with overrides, the recipe (`recipe: {lr: 1e-4}` or `recipe.lr: 1e-4`) field by field."""
+    whole = dict(hyperparameters)
     for name, value in overrides.items():
-        knob, _, field = name.partition(".")
+        hyperparameter, _, field = name.partition(".")
         fields = {field: value} if field else value
-        below = whole.get(knob)
-        whole[knob] = {**below, **fields} if isinstance(below, Mapping) and isinstance(fields, Mapping) else fields
+        below = whole.get(hyperparameter)
+        whole[hyperparameter] = (
+            {**below, **fields} if isinstance(below, Mapping) and isinstance(fields, Mapping) else fields
+        )
     return whole
 
 
@@ -162,37 +164,63 @@ def whole_encoder(given: Any, key: str = "encoder") -> dict[str, Any]:
     from methods.encoders.pretrained import PretrainedEncoder  # here, because torch loads slowly
 
     if not isinstance(given, Mapping) or not isinstance(given.get("name", DEFAULT), str):
-        raise ValueError(f"{key}: {{name: {DEFAULT}}} was expected, with knobs of that encoder, got {given!r}")
+        raise ValueError(
+            f"{key}: {{name: {DEFAULT}}} was expected, with hyperparameters of that encoder, got {given!r}"
+        )
     name = given.get("name", DEFAULT)
     kind = get_encoder(name)
     if issubclass(kind, PretrainedEncoder):
         raise ValueError(f"{key}: {kind.name} brings weights of its own and is not pretrained; use --methods {name}")
-    allowed = ["name", *(knob.name for knob in fields(kind.Config) if knob.name not in SET_ELSEWHERE)]
-    for knob in given:
-        if knob not in allowed:
-            raise ValueError(unknown("config key", f"{key}.{knob}", [f"{key}.{known}" for known in allowed]))
-    knobs = built(kind.Config, {knob: given[knob] for knob in given if knob != "name"}, f"{key}.").content()
-    return {"name": name} | {knob: knobs[knob] for knob in allowed if knob in knobs}
+    allowed = [
+        "name",
+        *(hyperparameter.name for hyperparameter in fields(kind.Config) if hyperparameter.name not in SET_ELSEWHERE),
+    ]
+    for hyperparameter in given:
+        if hyperparameter not in allowed:
+            raise ValueError(unknown("config key", f"{key}.{hyperparameter}", [f"{key}.{known}" for known in allowed]))
+    hyperparameters = built(
+        kind.Config,
+        {hyperparameter: given[hyperparameter] for hyperparameter in given if hyperparameter != "name"},
+        f"{key}.",
+    ).content()
+    return {"name": name} | {
+        hyperparameter: hyperparameters[hyperparameter]
+        for hyperparameter in allowed
+        if hyperparameter in hyperparameters
+    }
 
 
 def sized(section: Mapping[str, Any]) -> tuple[type[Encoder], EncoderConfig]:
     """Return the encoder of a section and its config, without dropout, which each method sets."""
     kind = get_encoder(section["name"])
-    return kind, kind.Config(**{knob: value for knob, value in section.items() if knob != "name"})
+    return kind, kind.Config(
+        **{hyperparameter: value for hyperparameter, value in section.items() if hyperparameter != "name"}
+    )
 
 
 def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:
-    """List the encoders' names, with the knobs in which those of one name differ. Raises ValueError for equal ones."""
+    """List the encoders' names, with the hyperparameters that tell apart those of one name. Raises ValueError."""
     labels = []
     for section in sections:
         alike = [other for other in sections if other["name"] == section["name"]]
-        differing = [knob for knob, value in section.items() if any(other.get(knob) != value for other in alike)]
-        labels.append(" ".join([get_encoder(section["name"]).name, *(f"{knob} {section[knob]}" for knob in differing)]))
+        differing = [
+            hyperparameter
+            for hyperparameter, value in section.items()
+            if any(other.get(hyperparameter) != value for other in alike)
+        ]
+        labels.append(
+            " ".join(
+                [
+                    get_encoder(section["name"]).name,
+                    *(f"{hyperparameter} {section[hyperparameter]}" for hyperparameter in differing),
+                ]
+            )
+        )
     if twice := [label for label in labels if labels.count(label) > 1]:
         words = sorted({section["name"] for section, label in zip(sections, labels, strict=True) if label == twice[0]})
         raise ValueError(
             f"encoders: {twice[0]!r} is named twice, by {' and '.join(words)}; name it once, or give one of them "
-            "another `name` or other knobs"
+            "another `name` or other hyperparameters"
         )
     return labels
 

@@ -1,8 +1,8 @@
 """Load a config: YAML, overrides, dataset cards.
 
 The file is in `configs/` or given by path; flags and `--set dotted.key=value` override it. The dotted key
-`methods.pmq.momentum` is `knobs.pmq.momentum`. A card, `--datasets ./ours.yaml`, is `data.datasets: [ours]` with the
-card's content under `data.cards.ours`; its folder is no part of the config.
+`methods.pmq.momentum` is `hyperparameters.pmq.momentum`. A card, `--datasets ./ours.yaml`, is `data.datasets: [ours]`
+with the card's content under `data.cards.ours`; its folder is no part of the config.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def config_values(name_or_file: str) -> dict[str, Any]:
 
 
 def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
-    """Load a config with dotted overrides, including `methods.NAME.KNOB`. Raises ConfigError."""
+    """Load a config with dotted overrides, including `methods.NAME.FIELD`. Raises ConfigError."""
     return validate(with_overrides(config_values(name_or_file), overrides or {}))
 
 
@@ -156,7 +156,9 @@ def with_overrides(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> d
     Without a protocol it is `strict` where the user's data state their patients. Raises ConfigError.
     """
     whole = copy.deepcopy(dict(values))
-    changes = {re.sub(r"^methods[.]", "knobs.", key): copy.deepcopy(value) for key, value in overrides.items()}
+    changes = {
+        re.sub(r"^methods[.]", "hyperparameters.", key): copy.deepcopy(value) for key, value in overrides.items()
+    }
     drop_superseded(whole, changes)
     choose_encoders(whole, changes)
     for key, value in changes.items():
@@ -190,7 +192,7 @@ def drop_superseded(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
 
 
 def choose_encoders(values: dict[str, Any], changes: dict[str, Any]) -> None:
-    """Replace the file's encoders by those that overrides name, each with the knobs that the file gives it."""
+    """Replace the file's encoders by those that overrides name, with the hyperparameters that the file gives them."""
     sections = [*listed(values.get("encoders", [])), values.get("encoder", {})]
     named = [{"name": changes.get("encoder.name")}, *listed(changes.get("encoders", []))]
     if not all(map(is_encoder, [*sections, *named])):

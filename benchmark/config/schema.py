@@ -16,7 +16,7 @@ from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.joined import JOIN
 from benchmark.data.segments import TYPICAL_SECONDS, Rate, Segmentation, leads_named
 from benchmark.data.splits import DatasetTask, Labels, Protocol, Standardise, ValidationLabels, columns_of
-from benchmark.results.names import DEFAULT_TASK, FINETUNE, Gate, Pool, Preset
+from benchmark.results.names import DEFAULT_TASK, FINETUNE, Baseline, Pool, Preset
 from methods.parts.hyperparameters import Recipe
 
 Ratio = Annotated[float, Field(gt=0, le=1)]
@@ -321,21 +321,21 @@ class Settings(Section):
     """What the config is for, in one sentence: `list` prints it."""
     methods: Annotated[list[str], Field(min_length=1)]
     """Compared methods, in row order: names of `list`, or .py files."""
-    knobs: dict[str, dict[str, Any]] = {}
-    """Method name (or path of its file) -> overrides of its knobs; the dotted key `methods.NAME.KNOB` sets one."""
+    hyperparameters: dict[str, dict[str, Any]] = {}
+    """Method name (or path of its file) -> overrides of its hyperparameters, one by `methods.NAME.FIELD`."""
     ablations: dict[str, dict[str, dict[str, Any]]] = PAPER_ABLATIONS
-    """Defined ablations: method -> name -> overrides of its knobs."""
+    """Defined ablations: method -> name -> overrides of its hyperparameters."""
     ablate: list[str] = []
     """Ablations to run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
     sweeps: dict[str, dict[str, Annotated[list[Any], Field(min_length=1)]]] = {}
-    """Method -> knob (e.g. queue_size, recipe.lr) or config key (e.g. pretrain.epochs, encoder.hidden, finetune.lr) ->
-    values, each run at the smallest label ratio."""
-    gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
+    """Method -> hyperparameter (e.g. queue_size, recipe.lr) or config key (e.g. pretrain.epochs, encoder.hidden,
+    finetune.lr) -> values, each run at the smallest label ratio."""
+    baselines: list[Baseline] = ["random", "frozen", "features", "full-labels"]
     """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels; on
     demand `supervised`, trained from scratch on all labels, and others (`list`)."""
     data: Data = Data()
     encoder: dict[str, Any] = {}
-    """`name` (or file) of the shared encoder, the default one if absent, and all its knobs."""
+    """`name` (or file) of the shared encoder, the default one if absent, and all its hyperparameters."""
     encoders: list[dict[str, Any]] = []
     """Further encoders, each a section like `encoder`: all rows are made with each of them too."""
     pretrain: Pretrain = Pretrain()

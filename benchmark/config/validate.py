@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, get_args
 
-from benchmark.config.config import SWEPT, Config, by_encoder, is_knob, sized, with_settings
+from benchmark.config.config import SWEPT, Config, by_encoder, is_hyperparameter, sized, with_settings
 from benchmark.config.errors import names_of, unknown
 from benchmark.data.datasets import DATASETS
 from benchmark.data.joined import datasets_in, is_transport, transport_of
-from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, Gate, sources
+from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, Baseline, sources
 from methods import sources_of
 
 
 def check(config: Config) -> None:
     """Raise ValueError in one line for a config whose parts do not fit."""
-    for name in (*config.methods, *config.knobs, *config.ablations, *config.sweeps):
+    for name in (*config.methods, *config.hyperparameters, *config.ablations, *config.sweeps):
         config.method_class(name)
     check_names(config)
     check_passes(config)
@@ -51,7 +51,7 @@ def check_names(config: Config) -> None:
         first = rows.setdefault(name, file)
         if first != file:
             raise ValueError(f"methods: {first} and {file} have the same name {name!r}: give one another `name`")
-        if file != name and name in get_args(Gate):
+        if file != name and name in get_args(Baseline):
             raise ValueError(f"methods: {file} has the name {name!r} of a baseline: give it another `name`")
 
 
@@ -108,8 +108,8 @@ def check_lists(config: Config) -> None:
 
 
 def check_ablations(config: Config) -> None:
-    """Refuse knobs of a method that trains nothing, values that a method refuses, and what selects no ablation."""
-    for name in (*config.knobs, *config.ablations):
+    """Refuse hyperparameters of an untrained method, values that a method refuses, and what selects no ablation."""
+    for name in (*config.hyperparameters, *config.ablations):
         if not config.method_class(name).trains:
             raise ValueError(f"methods.{name} cannot act: this method trains nothing; leave it out")
         for overrides in ({}, *config.ablations.get(name, {}).values()):
@@ -123,15 +123,15 @@ def check_ablations(config: Config) -> None:
 
 
 def check_sweeps(config: Config) -> None:
-    """Refuse a sweep over what is neither a knob nor a key of a section that can be swept, or over a wrong value."""
-    for name, knobs in config.sweeps.items():
+    """Refuse a sweep over neither a hyperparameter nor a key of a section that can be swept, and wrong values."""
+    for name, hyperparameters in config.sweeps.items():
         method: Any = config.method_class(name)
-        for knob, values in knobs.items():
-            if not is_knob(method, knob) and knob.partition(".")[0] not in SWEPT:
+        for hyperparameter, values in hyperparameters.items():
+            if not is_hyperparameter(method, hyperparameter) and hyperparameter.partition(".")[0] not in SWEPT:
                 known = [f"sweeps.{name}.{key}" for key in (*names_of(method.Config), *SWEPT)]
-                raise ValueError(unknown("config key", f"sweeps.{name}.{knob}", known))
+                raise ValueError(unknown("config key", f"sweeps.{name}.{hyperparameter}", known))
             for value in values:
-                settings, method_config = config.swept(name, knob, value)
+                settings, method_config = config.swept(name, hyperparameter, value)
                 row = with_settings(config, settings)
                 encoder: Any = sized(row.encoder)
                 try_forward(method, method_config, row.data.cut().samples, *encoder)

@@ -25,15 +25,15 @@ VISIBLE = {code: chr(code).encode("unicode_escape").decode() for code in CONTROL
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
 
-Gate = Literal[
+Baseline = Literal[
     "random", "frozen", "features", "full-labels", "supervised", "augmented", "minirocket",
     "heart-rate", "qrs-amplitude",
 ]  # fmt: skip
-ABOUT_GATES: dict[Gate, str] = {
+ABOUT_BASELINES: dict[Baseline, str] = {
     "random": "the untrained encoder, fine-tuned or under the table's evaluation; by default",
     "frozen": "the untrained encoder under the linear probe; by default",
     "features": "gradient boosting on hand-crafted measures of the beats; by default",
-    "full-labels": "the other gates with all labels; by default",
+    "full-labels": "the other baselines with all labels; by default",
     "supervised": "the encoder trained from scratch on all labels, by a recipe of its own",
     "augmented": "the row supervised, whose windows are masked in training as PMQ masks them",
     "minirocket": "ridge regression on MiniRocket's random convolutions",
@@ -42,7 +42,7 @@ ABOUT_GATES: dict[Gate, str] = {
 }
 """Reference row of a table -> a line for `list`."""
 Preset = Literal["unified", "paper"]
-"""Where the recipes and knobs of the methods come from."""
+"""Where the recipes and hyperparameters of the methods come from."""
 DEFAULT_TASK = "default"
 """The task of a dataset's own classes; its columns are named by the dataset alone."""
 AT = "@"
@@ -95,7 +95,7 @@ FEATURES, HEART_RATE, QRS_AMPLITUDE = "features", "heart-rate", "qrs-amplitude"
 """Names of baselines. Those from `FEATURES` on and `SUPERVISED` are also the evaluations of their cells."""
 CLASSICAL_TITLES = {FEATURES: "Heartbeat features, boosted", "minirocket": "MiniRocket, ridge"}
 CLASSICAL_TITLES |= {HEART_RATE: "Heart rate alone, boosted", QRS_AMPLITUDE: "QRS amplitude alone, boosted"}
-"""Gate row without an encoder -> its title; the row, the gate and the evaluation of its cells have one name."""
+"""Baseline row without an encoder -> its title; the row, the baseline and the evaluation of its cells have one name."""
 VALIDATION = "validation"
 """The evaluation of `tune`: a linear probe judged on the validation patients, without test windows; in no table."""
 
@@ -116,7 +116,7 @@ def is_untrained(variant: str) -> bool:
 
 
 def evaluation_of(variant: str, table: str) -> str:
-    """Return the evaluation of a variant's cells in a table: that of the table, or of a gate that fixes one."""
+    """Return the evaluation of a variant's cells in a table: that of the table, or of a baseline that fixes one."""
     if variant in (SUPERVISED, *CLASSICAL_TITLES):
         return variant
     return {FROZEN: LINEAR, AUGMENTED: SUPERVISED}.get(variant, table)
@@ -127,10 +127,10 @@ def is_frozen(evaluation: str) -> bool:
     return evaluation in EVALUATION_FACTS and EVALUATION_FACTS[evaluation].frozen
 
 
-Role = Literal["method", "ablation", "sweep", "gate", "trial"]
-"""Purpose of a row: comparison, ablation (Table 2), sweep of a knob, baseline; a trial of `tune` is in no plan."""
+Role = Literal["method", "ablation", "sweep", "baseline", "trial"]
+"""Purpose of a row: comparison, ablation (Table 2), sweep, baseline; a trial of `tune` is in no plan."""
 ROLES: tuple[Role, ...] = get_args(Role)
-METHOD, ABLATION, SWEEP, GATE, TRIAL = ROLES
+METHOD, ABLATION, SWEEP, BASELINE, TRIAL = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""

@@ -162,7 +162,7 @@ class Plan:
     pretraining: dict[str, Any]
     """The same facts of the pretraining corpus, with its name."""
     roles: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Variant -> role (`ROLES`), what it is a change of (of, knob, value), and whether it reads reports."""
+    """Variant -> role (`ROLES`), what it is a change of (of, hyperparameter, value), and whether it reads reports."""
     warnings: list[str] = field(default_factory=list)
     """Warnings for every table, e.g. that test recordings were trained on; one sentence each, without full stop."""
     cells: list[PlannedCell] = field(default_factory=list)

@@ -64,14 +64,14 @@ class Variant:
     config: MethodConfig
     role: Role = "method"
     of: str = ""  # base method of an ablation, sweep or trial
-    knob: str = ""
-    value: Any = None  # `knob` and `value`: what a sweep sets
+    hyperparameter: str = ""
+    value: Any = None  # `hyperparameter` and `value`: what a sweep sets
     settings: dict[str, Any] = field(default_factory=dict, hash=False)  # dotted config keys that the row changes
     encoder: str = ""  # label of its encoder where there are several
 
     def facts(self) -> dict[str, Any]:
         """Collect facts for reports besides the title."""
-        facts = {name: getattr(self, name) for name in ("role", "of", "knob", "value")}
+        facts = {name: getattr(self, name) for name in ("role", "of", "hyperparameter", "value")}
         facts["reads_reports"] = self.method is not None and self.method.needs_text
         return facts | ({"encoder": self.encoder} if self.encoder else {})
 
@@ -133,18 +133,18 @@ def methods_of(config: Config) -> Iterator[Variant]:
 def baselines_of(config: Config) -> Iterator[Variant]:
     """Yield the baselines that are rows; `full-labels` is a further ratio of existing rows (`planned`)."""
     untrained, method_config = get_method(UNTRAINED), config.method_config(UNTRAINED)
-    if "random" in config.gates and UNTRAINED not in config.compared():
-        yield Variant(UNTRAINED, untrained.title, untrained, method_config, "gate")
-    if "frozen" in config.gates:
-        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, method_config, "gate", of=UNTRAINED)
+    if "random" in config.baselines and UNTRAINED not in config.compared():
+        yield Variant(UNTRAINED, untrained.title, untrained, method_config, "baseline")
+    if "frozen" in config.baselines:
+        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, method_config, "baseline", of=UNTRAINED)
     for name, title in CLASSICAL_TITLES.items():
-        if name in config.gates:
-            yield Variant(name, title, None, MethodConfig(), "gate")
+        if name in config.baselines:
+            yield Variant(name, title, None, MethodConfig(), "baseline")
     masked = {"supervised.masks": 1.0}
     for name, title, settings in ((SUPERVISED, "from scratch", {}), (AUGMENTED, "augmented", masked)):
-        if name in config.gates:
+        if name in config.baselines:
             title = f"Supervised, {title}"
-            yield Variant(name, title, untrained, method_config, "gate", of=UNTRAINED, settings=settings)
+            yield Variant(name, title, untrained, method_config, "baseline", of=UNTRAINED, settings=settings)
 
 
 def ablations_of(config: Config) -> Iterator[Variant]:
@@ -159,11 +159,11 @@ def sweeps_of(config: Config) -> Iterator[Variant]:
     """Yield a row per value of a hyperparameter or config key."""
     for method, swept in config.sweeps.items():
         kind = config.method_class(method)
-        for knob, values in swept.items():
+        for hyperparameter, values in swept.items():
             for value in values:
-                name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
-                settings, changed = config.swept(method, knob, value)
-                yield Variant(name, title, kind, changed, "sweep", kind.name, knob, value, settings)
+                name, title = f"{kind.name}:{hyperparameter}={value}", f"{kind.title} {hyperparameter} {value}"
+                settings, changed = config.swept(method, hyperparameter, value)
+                yield Variant(name, title, kind, changed, "sweep", kind.name, hyperparameter, value, settings)
 
 
 def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:
@@ -339,7 +339,11 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]
         return
     row, unserved = name_on_any(variant.name, variant.encoder), unserved_by(variant, config.evaluate)
     ratios = [min(config.ratios)] if variant.role == "sweep" else config.ratios
-    if "full-labels" in config.gates and ALL_LABELS not in ratios and (variant.role == "gate" or row == UNTRAINED):
+    if (
+        "full-labels" in config.baselines
+        and ALL_LABELS not in ratios
+        and (variant.role == "baseline" or row == UNTRAINED)
+    ):
         ratios = [*ratios, ALL_LABELS]
     for table in config.evaluate:
         evaluation = evaluation_of(row, table)

@@ -21,7 +21,7 @@ from methods.parts.losses import unit_length
 
 @dataclass(frozen=True)
 class AlignUniformConfig(MethodConfig):
-    """Knobs of the method; pairing, batching and recipe are inherited."""
+    """Hyperparameters of the method; pairing, batching and recipe are inherited."""
 
     alignment: Annotated[float, Field(ge=0)] = 1.0
     uniformity: Annotated[float, Field(ge=0)] = 1.0

@@ -1,7 +1,8 @@
 """Pages of the site that are written from the code: a hook of mkdocs (`make docs`).
 
-The README and the pages beside it, the notebooks, every config key and knob with its docstring, every flag, and the
-interface that a method, an encoder or a dataset implements. Nothing is imported for the keys: griffe reads the sources.
+The README and the pages beside it, the notebooks, every config key and hyperparameter with its docstring, every flag,
+and the interface that a method, an encoder or a dataset implements. Nothing
+is imported for the keys: griffe reads the sources.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def notebook_page(path: Path) -> str:
 
 
 def config_page() -> str:
-    """Every key of a config, then the knobs of every method and encoder."""
+    """Every key of a config, then the hyperparameters of every method and encoder."""
     config, methods = source_of("benchmark.config"), source_of("methods")
     lines = [
         "# Every config key",
@@ -114,7 +115,12 @@ def config_page() -> str:
     ]
     for prefix, name in SECTIONS.items():
         lines += section(config[name], prefix)
-    lines += ["## Methods", "", "`methods.NAME.KNOB`, with the recipe's fields as `methods.NAME.recipe.FIELD`.", ""]
+    lines += [
+        "## Methods",
+        "",
+        "`methods.NAME.FIELD`, with the recipe's fields as `methods.NAME.recipe.FIELD`.",
+        "",
+    ]
     lines += section(methods["base.MethodConfig"], "methods.NAME", heading="Every method")
     lines += section(methods["base.Recipe"], "pretrain.recipe", heading="Recipe")
     for kind in (one for base in BASES for one in subclasses(methods, base)):

@@ -37,7 +37,7 @@ SMALL: dict[str, Any] = {
     "finetune.epochs": 2,
     "finetune.batch_size": 64,
     "ratios": [0.5],
-    "gates": [],
+    "baselines": [],
     "seeds": [41],
 }
 ENCODER = """

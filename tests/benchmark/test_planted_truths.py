@@ -40,7 +40,7 @@ CONFIG: dict[str, Any] = {
     "seeds": [41, 42],
     "protocol": "strict",
     "precision": "float32",
-    "gates": [],
+    "baselines": [],
 }
 METHODS = {
     "oracle": """
@@ -82,7 +82,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str],
     monkeypatch.chdir(tmp_path)
     unaltered = SimulatedDataset.listing
 
-    def run(methods: list[str], gates: list[str], alter: Alter) -> int:
+    def run(methods: list[str], baselines: list[str], alter: Alter) -> int:
         def listing(dataset: SimulatedDataset) -> Listing:
             entries = unaltered(dataset).entries
             more = [replace(entry, fold=TEST_FOLD if entry.fold in MORE_TESTED else entry.fold) for entry in entries]
@@ -91,7 +91,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str],
         monkeypatch.setattr(SimulatedDataset, "listing", listing)
         for name, text in METHODS.items():
             Path(f"{name}.py").write_text(text)
-        Path("planted.yaml").write_text(json.dumps(CONFIG | {"methods": methods, "gates": gates}))
+        Path("planted.yaml").write_text(json.dumps(CONFIG | {"methods": methods, "baselines": baselines}))
         return run_benchmark.main(["--config", "planted.yaml", "--device", "cpu", "--workers", "1", "--jobs", "1"])
 
     return run

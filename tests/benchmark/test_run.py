@@ -16,7 +16,7 @@ TINY = [
     *("linear.strengths=[0.1]", "data.simulation.patients={mimic-iv-ecg: 6, ptb-xl: 60, chapman: 40}"),
 ]
 GRID = [
-    *f"--config {BASIC} --seeds 41 42 --ratios 0.5 --gates none --datasets ptb-xl chapman".split(),
+    *f"--config {BASIC} --seeds 41 42 --ratios 0.5 --baselines none --datasets ptb-xl chapman".split(),
     *("--workers", "1", "--jobs", "1", "--set", *TINY),
 ]
 

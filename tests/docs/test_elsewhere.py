@@ -21,7 +21,7 @@ SETTINGS = (
     *("encoder.hidden=4", "encoder.depth=1", "encoder.output=8", "pretrain.epochs=0.3", "finetune.epochs=1"),
     *("data.datasets=[ptb-xl]", "data.simulation.patients={mimic-iv-ecg: 6, ptb-xl: 60}"),
 )
-SMALL = ["--gates", "none", "--ratios", "0.3", "--seeds", "41", "--workers", "1", "--set", *SETTINGS]
+SMALL = ["--baselines", "none", "--ratios", "0.3", "--seeds", "41", "--workers", "1", "--set", *SETTINGS]
 COMMANDS = re.findall(r"^python run_benchmark.py (.*)$", TEXT, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""The site: it builds without a warning, and every config key and knob on it has a meaning."""
+"""The site: it builds without a warning, and every config key and hyperparameter on it has a meaning."""
 
 from __future__ import annotations
 

@@ -148,10 +148,10 @@ def test_comets_loss_weighs_four_levels_of_the_steps_that_the_encoder_gives() ->
 
 @pytest.mark.parametrize("name", ["pmq", "clocs", "comet", "pclr"])
 def test_positives_are_the_windows_of_the_patient_and_pclrs_the_own_pair(name: str) -> None:
-    knobs = {"queue_size": 2} if name == "pmq" else {}
+    hyperparameters = {"queue_size": 2} if name == "pmq" else {}
     of_batch = torch.tensor([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     expected = {"pclr": torch.eye(3), "pmq": torch.cat([of_batch, torch.tensor([[1, 0]] * 2 + [[0, 0]])], 1)}
-    method = METHODS[name](make.encoder(), METHODS[name].Config(**knobs))
+    method = METHODS[name](make.encoder(), METHODS[name].Config(**hyperparameters))
     if name == "pmq":
         method.queue.push(torch.randn(1, 6), torch.tensor([5]), torch.tensor([50]))  # type: ignore[operator, union-attr]
     torch.testing.assert_close(method.positives(make.batch([5, 5, 6])), expected.get(name, of_batch).bool())

@@ -55,9 +55,9 @@ def test_is_the_papers_equation(patient: list[int], queue_ids: list[int]) -> Non
     assert ours.item() == pytest.approx(expected, rel=1e-12)
 
 
-def make_pmq(**knobs: object) -> PMQ:
+def make_pmq(**hyperparameters: object) -> PMQ:
     torch.manual_seed(0)
-    settings = {"queue_size": 10, "momentum": 0.9, **knobs}
+    settings = {"queue_size": 10, "momentum": 0.9, **hyperparameters}
     return PMQ(make.encoder(depth=3, output=8), PMQConfig(**settings))  # type: ignore[arg-type]
 
 

@@ -117,7 +117,7 @@ def test_titles_and_names_are_text_in_every_file(write_store: WriteStore, tmp_pa
         variants = {name: f"{odd} {title}" for name, title in plan.variants.items()}
         classes = {"classes": [f"{odd} a", f"{odd} b"]}
         datasets = {name: facts | classes | {"title": f"{odd} {name}"} for name, facts in plan.datasets.items()}
-        roles = {"moco": {"role": "sweep", "of": "pmq", "knob": "queue_size", "value": odd}}
+        roles = {"moco": {"role": "sweep", "of": "pmq", "hyperparameter": "queue_size", "value": odd}}
         corpus = plan.pretraining | {"title": odd}
         return replace(plan, variants=variants, datasets=datasets, roles=roles, pretraining=corpus, warnings=[odd])
 

@@ -17,7 +17,7 @@ from tests.reports.conftest import write_record
 
 pytestmark = pytest.mark.draws
 RETRIEVED = ["variant", "dataset", "metric", "mean", "low", "high"]
-SWEEP = {"role": "sweep", "of": "pmq", "knob": "queue_size"}
+SWEEP = {"role": "sweep", "of": "pmq", "hyperparameter": "queue_size"}
 
 
 def with_sweep(plan: Plan) -> Plan:

@@ -107,7 +107,10 @@ def test_rows_with_fewer_seeds_are_warned_of(store_root: Path) -> None:
     [
         ({"alter_plan": with_config(protocol="strict")}, "protocol is strict, not paper"),
         ({"alter_plan": with_config(data=CONFIG["data"] | {"labels": "multi"})}, "data.labels is multi, not single"),
-        ({"alter_plan": with_config(knobs={"pmq": {"momentum": 0.9}})}, "knobs.pmq.momentum is 0.9, not unset"),
+        (
+            {"alter_plan": with_config(hyperparameters={"pmq": {"momentum": 0.9}})},
+            "hyperparameters.pmq.momentum is 0.9, not unset",
+        ),
         (
             {"alter_plan": lambda plan: replace(plan, datasets=plan.datasets | {"chapman": plan.datasets["ptb-xl"]})},
             "data of chapman is 30 recordings, fingerprint a, not 40 recordings, fingerprint b",
@@ -118,7 +121,7 @@ def test_rows_with_fewer_seeds_are_warned_of(store_root: Path) -> None:
         ),
         ({"alter": lambda row: replace(row, provenance={"precision": "bf16"})}, "rows: precision is bf16, not float32"),
         ({"alter": lambda row: replace(row, provenance={"results_versions": {"finetune": 2}})}, None),
-        ({"alter_plan": with_config(name="mine", seeds=[1], gates=[], methods=["/home/ann/mine.py"])}, None),
+        ({"alter_plan": with_config(name="mine", seeds=[1], baselines=[], methods=["/home/ann/mine.py"])}, None),
     ],
 )
 def test_settings_data_and_versions_must_be_the_same_and_the_choice_of_cells_need_not(
@@ -150,15 +153,15 @@ def test_pretrainings_have_their_records_and_damaged_ones_and_foreign_health_are
     ]  # fmt: skip
 
 
-def role(kind: str, of: str = "", knob: str = "", value: Any = None) -> dict[str, Any]:
-    return {"role": kind, "of": of, "knob": knob, "value": value}
+def role(kind: str, of: str = "", hyperparameter: str = "", value: Any = None) -> dict[str, Any]:
+    return {"role": kind, "of": of, "hyperparameter": hyperparameter, "value": value}
 
 
 def test_baselines_do_not_compete_and_changes_have_tables_of_their_own(store_root: Path) -> None:
     plan = load(store_root).plan
     (whole,) = layouts(plan, "finetune")
     assert whole.variants == ("random", "moco", "pmq", "pmq:w/o mask_t")
-    roles = {"moco": role("gate"), "pmq:w/o mask_t": role("ablation", of="pmq")}
+    roles = {"moco": role("baseline"), "pmq:w/o mask_t": role("ablation", of="pmq")}
     main, ablations = layouts(replace(plan, roles=roles), "finetune")
     assert (main.variants, main.baselines) == (("random", "pmq", "moco"), {"moco"})
     assert main.baselines == {"moco"}

@@ -49,7 +49,7 @@ def score(table: Table, ratio: float, variant: str, dataset: str, metric: str) -
 
 
 def with_role(variant: str, **facts: Any) -> Callable[[Plan], Plan]:
-    role = {"role": "method", "of": "", "knob": "", "value": None}
+    role = {"role": "method", "of": "", "hyperparameter": "", "value": None}
     return lambda plan: replace(plan, roles={variant: role | facts})
 
 
@@ -81,7 +81,7 @@ def test_the_best_are_all_that_print_the_same_and_a_baseline_is_none(write_store
     best = table.scores.query("best and ratio == 0.3")
     assert set(best["variant"]) == {"pmq", "pmq:w/o mask_t"}
     assert len(best) == 2 * 7
-    (table,) = tables(write_store("other", complete=True, alter_plan=with_role("pmq:w/o mask_t", role="gate")))
+    (table,) = tables(write_store("other", complete=True, alter_plan=with_role("pmq:w/o mask_t", role="baseline")))
     assert set(table.scores.query("best")["variant"]) == {"pmq"}
     assert "Italics: baselines, not ranked." in table.caption
     assert wide(table, 0.3, MARKDOWN).index[-1].startswith("*PMQ w/o mask")

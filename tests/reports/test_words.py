@@ -17,7 +17,7 @@ from reports.score_tables import LATEX
 from reports.words import caption, footers, verdict, write_files
 from tests.reports.conftest import CONFIG
 
-READER = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
+READER = {"role": "method", "of": "", "hyperparameter": "", "value": None, "reads_reports": True}
 
 
 def results_of(protocol: str = "strict", *ratios: float) -> tuple[Results, Layout]:

@@ -22,7 +22,13 @@ CALM = {"encoder_dropout": 0.0, "time_mask": 0.0, "frequency_mask": 0.0, "mask_s
 @pytest.mark.parametrize("name", ["comet", "pmq-released"])
 def test_three_updates_have_the_same_losses_and_lead_to_the_same_state(name: str) -> None:
     config: Any = METHODS[name].Config()
-    config = replace(config, **{knob: CALM[knob] for knob in {field.name for field in fields(config)} & CALM.keys()})
+    config = replace(
+        config,
+        **{
+            hyperparameter: CALM[hyperparameter]
+            for hyperparameter in {field.name for field in fields(config)} & CALM.keys()
+        },
+    )
     torch.manual_seed(1)
     batches = [make.batch([1, 1, 2, 2, 3, 4], [0, 0, 1, 2, 3, 4], steps=40) for _ in range(3)]
     losses, states = [], []

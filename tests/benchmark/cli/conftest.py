@@ -12,7 +12,12 @@ from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
 @pytest.fixture(scope="session")
 def finished_bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """Random, PMQ and boosted features on Chapman, fine-tuned and probed with two seeds. Tests change no file of it."""
-    changes = {"evaluate": ["finetune", "linear"], "gates": ["features"], "boosting.iterations": 2, "seeds": [41, 42]}
+    changes = {
+        "evaluate": ["finetune", "linear"],
+        "baselines": ["features"],
+        "boosting.iterations": 2,
+        "seeds": [41, 42],
+    }
     config = small_config({**changes, "data.simulation.recordings_per_patient": 2.0})
     made = Bench(config, cohorts, Store(tmp_path_factory.mktemp("finished") / "runs"))
     made.store.save_plan(make_plan(config, cohorts, made.grid))

@@ -42,7 +42,7 @@ def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_pr
 ) -> None:
     monkeypatch.setattr(dry_run, "seconds_per_update", lambda *size: 10.0)
     folders = Folders(None, {}, cache=tmp_path / "cache")
-    grid: dict[str, Any] = {"ratios": [0.5, 0.1], "gates": ["features"], "evaluate": ["finetune", "linear"]}
+    grid: dict[str, Any] = {"ratios": [0.5, 0.1], "baselines": ["features"], "evaluate": ["finetune", "linear"]}
     config = small_config({"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 4}, **grid})
 
     def lines(results: str = "runs") -> list[str]:

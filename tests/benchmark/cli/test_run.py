@@ -276,7 +276,7 @@ def test_data_are_looked_for_and_judged_before_any_pretraining(run: Run, tmp_pat
     assert not (tmp_path / "runs" / "pretrained").exists()
 
 
-@pytest.mark.parametrize("flags", [("--tensorboard",), ("--gates", "minirocket")])
+@pytest.mark.parametrize("flags", [("--tensorboard",), ("--baselines", "minirocket")])
 def test_what_needs_an_extra_is_refused_before_any_work(
     flags: tuple[str, ...],
     run: Run,

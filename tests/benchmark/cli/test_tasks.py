@@ -37,7 +37,7 @@ def real(real_ptb_xl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.slow
 def test_real_recordings_under_two_tasks(real: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = "--set encoder.hidden=4 encoder.depth=2 encoder.output=8 linear.strengths=[1.0]"
-    grid = f"--tasks superdiagnostic rhythm --methods random --gates none --ratios 0.5 {SMALL} {sizes}"
+    grid = f"--tasks superdiagnostic rhythm --methods random --baselines none --ratios 0.5 {SMALL} {sizes}"
     assert main([*real, *grid.split()]) == OK, capsys.readouterr()
     assert len(list(tmp_path.glob("cache/*/index.json"))) == 1
     rows = {row.dataset: row for row in rows_of(tmp_path)}
@@ -52,7 +52,7 @@ def test_real_recordings_under_two_tasks(real: list[str], tmp_path: Path, capsys
 
 @pytest.mark.slow
 def test_supervised_rows_of_the_ptb_xl_benchmark_on_real_recordings(real: list[str], tmp_path: Path) -> None:
-    grid = f"--config ptbxl-benchmark --tasks superdiagnostic --gates supervised {SMALL} --set supervised.epochs=1"
+    grid = f"--config ptbxl-benchmark --tasks superdiagnostic --baselines supervised {SMALL} --set supervised.epochs=1"
     assert main([*grid.split(), *real]) == OK
     rows = [row for row in rows_of(tmp_path) if row.evaluation == SUPERVISED]
     assert {row.variant for row in rows} == {"supervised", "supervised+resnet1d"}

@@ -82,10 +82,10 @@ def test_a_tuned_run_uses_the_choice_and_the_pretrainings_of_the_search() -> Non
     store = Store(Path("runs"))
     plan = store.load_plan()
     for trial in trials():
-        knobs = plan.config["knobs"][trial["method"]]
+        hyperparameters = plan.config["hyperparameters"][trial["method"]]
         if trial["chosen"] == "1":
-            assert float(trial["recipe.lr"]) == knobs["recipe"]["lr"]
-    assert plan.config["knobs"]["pmq"]["queue_size"] == 16
+            assert float(trial["recipe.lr"]) == hyperparameters["recipe"]["lr"]
+    assert plan.config["hyperparameters"]["pmq"]["queue_size"] == 16
     rows = [store.load_row(cell.key) for cell in plan.cells]
     assert {row.pretrain_key for row in rows if row and row.method != "random"} <= made
     assert len(rows) == 3
@@ -104,13 +104,15 @@ def test_the_first_trial_is_the_configs_own_setting(small_config: SmallConfig) -
     assert variants["pmq#2"].config.queue_size == 16  # type: ignore[attr-defined]
 
 
-def test_methods_share_values_of_a_knob_and_a_longer_search_begins_as_a_shorter(
+def test_methods_share_values_of_a_hyperparameter_and_a_longer_search_begins_as_a_shorter(
     small_config: SmallConfig,
 ) -> None:
     config = small_config(SETTINGS)
     draws, shorter = draws_of(config, 6, seed=1), draws_of(config, 3, seed=1)
     for pmq, byol in list(zip(draws["pmq"], draws["byol"], strict=True))[1:]:
-        assert {knob: pmq[knob] for knob in pmq.keys() & byol} == {knob: byol[knob] for knob in pmq.keys() & byol}
+        assert {hyperparameter: pmq[hyperparameter] for hyperparameter in pmq.keys() & byol} == {
+            hyperparameter: byol[hyperparameter] for hyperparameter in pmq.keys() & byol
+        }
     assert len({trial["recipe.lr"] for trial in draws["pmq"]}) == 6
     assert {name: trials[:3] for name, trials in draws.items()} == shorter
     assert draws_of(config, 3, seed=2)["pmq"][1] != draws["pmq"][1]

@@ -1,4 +1,4 @@
-"""What a config says to the rest of the suite: encoders, methods' knobs and recipes, sweeps, rows with other values."""
+"""What a config says to the rest of the suite: encoders, hyperparameters and recipes, sweeps, changed rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_windows_are_those_of_the_protocol_and_of_their_section() -> None:
     assert (cut.samples, cut.stride, cut.pad) == (625, 500, True)
 
 
-def test_an_override_reaches_a_methods_knob_and_leaves_its_others() -> None:
+def test_an_override_reaches_a_methods_hyperparameter_and_leaves_its_others() -> None:
     config = load_config("demo", {"methods.pmq.momentum": 0.5, "methods.pmq.recipe.lr": 0.25})
     method: Any = config.method_config("pmq")
     assert (method.momentum, method.recipe.lr, method.queue_size) == (0.5, 0.25, 512)
@@ -50,13 +50,13 @@ def test_an_override_reaches_a_methods_knob_and_leaves_its_others() -> None:
     assert (ablated.momentum, ablated.queue_size) == (0.5, 0)
 
 
-def test_an_encoder_stands_with_its_name_and_all_its_knobs(tmp_path: Path) -> None:
+def test_an_encoder_stands_with_its_name_and_all_its_hyperparameters(tmp_path: Path) -> None:
     named = load_config("demo", {"encoder.name": "dilated"})
     assert named.encoder == {"name": "dilated", "hidden": 16, "depth": 4, "output": 64, "pool": 3}
     other = load_config("paper", {"encoder": {"name": "resnet1d"}})
     assert other.encoder == {"name": "resnet1d", "output": 128}
     assert (type(other.new_encoder()), other.new_encoder().config) == (ResNet1d, ResNet1dConfig())
-    # a name laid over a file leaves the knobs of the file's encoder behind
+    # a name laid over a file leaves the hyperparameters of the file's encoder behind
     assert load_config("demo", {"encoder.name": "resnet1d"}).encoder == {"name": "resnet1d", "output": 128}
     (tmp_path / "mine.yaml").write_text("methods: [pmq]\nencoder: {name: resnet1d, output: 24}\n")
     mine = str(tmp_path / "mine.yaml")
@@ -88,7 +88,7 @@ def test_dropout_in_fine_tuning_is_the_authors_under_their_preset_alone() -> Non
         assert {config.finetuning(method).encoder_dropout for method in METHODS.values()} == {dropout}
 
 
-def test_each_encoder_has_a_config_and_those_of_one_name_differ_in_their_knobs() -> None:
+def test_each_encoder_has_a_config_and_those_of_one_name_differ_in_their_hyperparameters() -> None:
     further = [SMALL, {"name": "dilated", "hidden": 4, "depth": 2, "output": 8}]
     config = load_config(BASIC, {"encoders": further})
     configs = by_encoder(config)
@@ -126,14 +126,16 @@ def test_encoders_of_one_name_in_two_files_are_refused_by_their_files(tmp_path: 
         load_config(BASIC, {"encoder": {"name": str(files[0])}, "encoders": [{"name": str(files[1]), "output": 8}]})
 
 
-def test_a_method_file_has_knobs_of_its_own(tmp_path: Path) -> None:
+def test_a_method_file_has_hyperparameters_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "plain.py"
     text = (
         "from pydantic.dataclasses import dataclass\nfrom methods.pmq import PMQ, PMQConfig\n\n\n"
-        "@dataclass(frozen=True)\nclass Knobs(PMQConfig):\n    extra: float = 1.0\n\n\n"
-        "class Plain(PMQ):\n    name, title, Config = 'plain', 'Plain', Knobs\n"
+        "@dataclass(frozen=True)\nclass Hyperparameters(PMQConfig):\n    extra: float = 1.0\n\n\n"
+        "class Plain(PMQ):\n    name, title, Config = 'plain', 'Plain', Hyperparameters\n"
     )
     file.write_text(text)
     rows = {"methods": [str(file)]}
-    knobs: Any = load_config("demo", {**rows, "knobs": {"plain": {"extra": 2}}}).method_config("plain")
-    assert (knobs.extra, knobs.momentum) == (2.0, 0.999)
+    hyperparameters: Any = load_config("demo", {**rows, "hyperparameters": {"plain": {"extra": 2}}}).method_config(
+        "plain"
+    )
+    assert (hyperparameters.extra, hyperparameters.momentum) == (2.0, 0.999)

@@ -48,7 +48,10 @@ def test_scalars_are_what_people_mean() -> None:
         (b"a: " + b"[" * 2000, "is not YAML: "),
         (b"#" * 1_000_001, "it is no file of at most 1,000,000 bytes"),
         (b"seeds: [1]\nratios: [0.1]\nseeds: [2]", "key 'seeds' stands twice, in lines 1 and 3; remove one"),
-        (b"knobs: {pmq: {momentum: 0.1,\n 'momentum': 0.2}}", "key 'momentum' stands twice, in lines 1 and 2"),
+        (
+            b"hyperparameters: {pmq: {momentum: 0.1,\n 'momentum': 0.2}}",
+            "key 'momentum' stands twice, in lines 1 and 2",
+        ),
         (b"methods: [pmq]\npretrain: {preset: paper, recipe: {lr: 0.5}}", "pretrain.recipe: each method has its own"),
     ],
 )
@@ -70,7 +73,7 @@ TAKEN = {
     "encoder.name": set(),
     "encoder.hidden": {"5"},
     "encoders": {"[]"},
-    "knobs.pmq.momentum": set(),
+    "hyperparameters.pmq.momentum": set(),
     "methods.pmq.recipe": {"{}"},
     "methods.pmq.recipe.lr": {"5"},
     "sweeps.pmq.momentum": {"[1]"},
@@ -94,7 +97,7 @@ def test_a_value_of_another_kind_is_one_line(key: str) -> None:
 
 
 @pytest.mark.parametrize("content", [5, [1], [], None, "x", {"name": [1]}, [{"name": [1]}]])
-@pytest.mark.parametrize("key", ["encoder", "encoders", "data", "knobs", "pretrain"])
+@pytest.mark.parametrize("key", ["encoder", "encoders", "data", "hyperparameters", "pretrain"])
 def test_an_override_of_a_section_of_another_kind_is_no_traceback(key: str, content: Any, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(json.dumps({"methods": ["pmq"], key: content}))
     overrides = {"encoder.name": "dilated", "encoders": [{"name": "resnet1d"}], "data.segmentation.kind": "recordings"}

@@ -1,4 +1,4 @@
-"""The names of rows, gates and the program, where features count as collapsed, and the numbers printed by others."""
+"""Names of rows, baselines and the program, where features count as collapsed, and numbers printed by others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_row_on_a_further_encoder_has_its_name_behind() -> None:
 
 def test_names_that_are_stored_stay() -> None:
     """Rows, plans and configs of earlier runs hold them."""
-    assert names.ABOUT_GATES.keys() >= {"random", "frozen", "features", "full-labels", "supervised", "minirocket"}
+    assert names.ABOUT_BASELINES.keys() >= {"random", "frozen", "features", "full-labels", "supervised", "minirocket"}
     assert {name: (of.title, of.frozen) for name, of in names.EVALUATION_FACTS.items()} == {
         "finetune": ("Fine-tuned", False),
         "linear": ("Linear probe", True),

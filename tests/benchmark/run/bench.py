@@ -21,7 +21,7 @@ from benchmark.run.tasks import Ending, Job, Work, context_of, execute, missing
 SmallConfig = Callable[..., Config]
 Cohorts = dict[str, Prepared]
 CPU = Machine(torch.device("cpu"), "float32")
-BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
+BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "baselines": []}
 
 
 def grid_of(config: Config, *, machine: Machine = CPU, **fingerprints: str) -> Grid:

@@ -20,13 +20,13 @@ data:
   datasets: [chapman]
   simulation: {patients: {mimic-iv-ecg: 6, chapman: 40}, recordings_per_patient: 2}
 encoder: {hidden: 4, depth: 2, output: 8}
-knobs: {moco: {queue_size: 16}, pmq: {queue_size: 16}}
+hyperparameters: {moco: {queue_size: 16}, pmq: {queue_size: 16}}
 pretrain: {epochs: 60, recipe: {batch_size: 8}}
 finetune: {epochs: 1, batch_size: 64}
 evaluate: [linear]
 ratios: [0.5]
 seeds: [41, 42]
-gates: []
+baselines: []
 precision: float32
 """
 ENDLESS = ["--methods", "random", "--evaluate", "finetune", "--set", "finetune.epochs=1000000"]

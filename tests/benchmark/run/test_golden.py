@@ -53,7 +53,7 @@ COLD = {f"methods.{name}.temperature": 0.005 for name in ("clocs", "pclr")}
 QUEUES = {f"methods.{name}.queue_size": 16 for name in ("moco", "pmq", "pmq-released")}
 TINY: dict[str, Any] = {
     "methods": ANYWHERE,
-    "gates": ["features", "supervised"],
+    "baselines": ["features", "supervised"],
     "evaluate": list(EVALUATIONS),
     "knn.neighbours": [10_000],
     "supervised": {"epochs": 2, "lr": 1e-3, "weight_decay": 10.0, "batch_size": 32},
@@ -70,7 +70,7 @@ ON_TOKENS = [name for name in METHODS if name not in ANYWHERE]
 OTHER_ENCODERS = {name: ["simclr"] for name in ENCODERS if name != DEFAULT} | {"vit1d": ["simclr", *ON_TOKENS]}
 """Encoder -> the methods of its grid, beside the untrained encoder."""
 LONG_TOKENS = {"vit1d": {"patch": 10}}
-"""Knobs in place of an encoder's small ones: attention over the tokens of two samples takes minutes and gigabytes."""
+"""Set in place of an encoder's small hyperparameters: tokens of two samples take minutes and gigabytes."""
 CALM = {"lr": 1e-4, "weight_decay": 3.0, "batch_size": 16}
 """At `TINY`'s rate and batches a hundred layers with batch normalisation move by a percent without vectors."""
 Subject = dict[str, Any]
@@ -109,8 +109,12 @@ def subject_of_cell(cell: Cell, store: Store) -> Subject:
 
 def config_of_encoder(name: str) -> dict[str, Any]:
     """What the grid of another encoder than the default has in place of `TINY`."""
-    sizes = {knob: value for knob, value in asdict(ENCODERS[name].Config.small()).items() if knob not in SET_ELSEWHERE}
-    changed = {"methods": ["random", *OTHER_ENCODERS[name]], "gates": [], "sweeps": {}, "evaluate": [LINEAR]}
+    sizes = {
+        hyperparameter: value
+        for hyperparameter, value in asdict(ENCODERS[name].Config.small()).items()
+        if hyperparameter not in SET_ELSEWHERE
+    }
+    changed = {"methods": ["random", *OTHER_ENCODERS[name]], "baselines": [], "sweeps": {}, "evaluate": [LINEAR]}
     changed |= {"pretrain.epochs": 2, "pretrain.recipe": CALM}
     return (
         TINY | changed | {"encoder": {"name": name, **sizes, **LONG_TOKENS.get(name, {})}, "data.datasets": ["chapman"]}

@@ -31,7 +31,7 @@ from tests.basic import ANYWHERE, BASIC
 from tests.benchmark.conftest import ENCODER
 from tests.benchmark.run.bench import BASE, Bench, Cohorts, SmallConfig, grid_of
 
-ALL_GATES = ["random", "frozen", "features", "full-labels", "supervised", "augmented", "heart-rate"]
+ALL_BASELINES = ["random", "frozen", "features", "full-labels", "supervised", "augmented", "heart-rate"]
 BOTH = ("finetune", "linear")
 
 
@@ -46,7 +46,7 @@ def test_a_row_that_pairs_neighbours_is_refused_where_a_recording_is_one_window(
 
 
 def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
-    overrides = {"gates": [], "ablate": ["all"], "sweeps": {"pmq": {"queue_size": [1024, 16384]}}}
+    overrides = {"baselines": [], "ablate": ["all"], "sweeps": {"pmq": {"queue_size": [1024, 16384]}}}
     grid = grid_of(load_config("paper", overrides))
     counts = {role: sum(c.variant.role == role for c in grid.cells) for role in ("method", "ablation", "sweep")}
     assert counts == {"method": 360, "ablation": 180, "sweep": 30}
@@ -72,8 +72,8 @@ def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the
         load_config(BASIC, {"subsets": 3})
 
 
-def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
-    every = {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}
+def test_baselines_stand_in_every_table_and_share_the_rows_they_can() -> None:
+    every = {**BASE, "methods": ["pmq"], "baselines": ALL_BASELINES, "ratios": [0.1]}
     grid = grid_of(load_config(BASIC, every))
     more = grid_of(load_config(BASIC, every | {"evaluate": [*BASE["evaluate"], "retrieval"]})).cells  # reads no label
     retrieval = {(c.variant.name, c.evaluation, c.ratio) for c in more if c.table == "retrieval"}
@@ -119,7 +119,7 @@ ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
 PMQ = {"pmq finetune", "pmq linear"}
 FINETUNE = {"random finetune", "pmq finetune"}
 LINEAR = {"random linear", "pmq linear"}
-EVERY = {**BASE, "evaluate": ["finetune", "linear", "knn"], "gates": ["supervised", "features"]}
+EVERY = {**BASE, "evaluate": ["finetune", "linear", "knn"], "baselines": ["supervised", "features"]}
 KNN, SUPERVISED, FEATURES = {"random knn", "pmq knn"}, {"supervised supervised"}, {"features features"}
 SECTIONS: dict[str, set[str]] = {
     "encoder": ALL | KNN | SUPERVISED,
@@ -169,7 +169,7 @@ def moved(before: Grid, after: Grid) -> set[str]:
 
 
 def other(value: Any, hint: Any = None) -> Any:
-    """Another allowed value of a setting or of a method's knob."""
+    """Another allowed value of a setting or of a method's hyperparameter."""
     if isinstance(value, str):
         return next(choice for choice in get_args(hint) if choice != value)
     if isinstance(value, list):
@@ -268,36 +268,47 @@ def test_what_is_changed_downstream_alone_pretrains_nothing_anew() -> None:
 
 
 @pytest.mark.parametrize("method", [name for name in ANYWHERE if METHODS[name].trains])
-def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
-    base = load_config(BASIC, {"methods": [method], "gates": [], "pretrain.preset": "paper"})
+def test_every_hyperparameter_of_a_method_moves_its_keys(method: str) -> None:
+    base = load_config(BASIC, {"methods": [method], "baselines": [], "pretrain.preset": "paper"})
     kind: type[MethodConfig] = METHODS[method].Config
     config, hints = kind(), get_type_hints(kind)
-    knobs = [{f.name: other(getattr(config, f.name), hints[f.name])} for f in fields(kind) if f.name != "recipe"]
+    hyperparameters = [
+        {f.name: other(getattr(config, f.name), hints[f.name])} for f in fields(kind) if f.name != "recipe"
+    ]
     recipe = {"lr": config.recipe.lr * 2, "batch_size": config.recipe.batch_size * 2}
-    knobs += [{}, *({"recipe": {name: value}} for name, value in recipe.items())]
-    pretrainings = [grid_of(base.model_copy(update={"knobs": {method: knob}})).pretrainings for knob in knobs]
-    assert len({pretraining.key for (pretraining,) in pretrainings}) == len(knobs)
+    hyperparameters += [{}, *({"recipe": {name: value}} for name, value in recipe.items())]
+    pretrainings = [
+        grid_of(base.model_copy(update={"hyperparameters": {method: hyperparameter}})).pretrainings
+        for hyperparameter in hyperparameters
+    ]
+    assert len({pretraining.key for (pretraining,) in pretrainings}) == len(hyperparameters)
 
 
 def facts_of(cell: Cell) -> dict[str, object]:
     """What a process knows of a cell's method."""
     variant = cell.variant
-    knobs = {name: value for name, value in vars(variant.config).items() if name in ("sharpness", "queue_size")}
-    return identity_of(cell) | results_versions(cell) | {"knobs": knobs, "config": type(variant.config).__name__}
+    hyperparameters = {
+        name: value for name, value in vars(variant.config).items() if name in ("sharpness", "queue_size")
+    }
+    return (
+        identity_of(cell)
+        | results_versions(cell)
+        | {"hyperparameters": hyperparameters, "config": type(variant.config).__name__}
+    )
 
 
 @pytest.mark.slow
 def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: SmallConfig, tmp_path: Path) -> None:
     file = tmp_path / "my.own.method.py"
     file.write_text(MINE)
-    config = small_config({"methods": [str(file)], "knobs": {"mine": {"sharpness": 2.5, "queue_size": 32}}})
+    config = small_config({"methods": [str(file)], "hyperparameters": {"mine": {"sharpness": 2.5, "queue_size": 32}}})
     cells = grid_of(config).cells
     with open_engine("local", 2) as engine:
         futures = [engine.submit(facts_of, cell) for cell in cells]
         facts = [future.result() for future in futures]
     assert facts == [facts_of(cell) for cell in cells]
     assert (facts[0]["method"], facts[0]["mine"], facts[0]["config"]) == ("mine", 7, "MyConfig")
-    assert facts[0]["knobs"] == {"queue_size": 32, "sharpness": 2.5}
+    assert facts[0]["hyperparameters"] == {"queue_size": 32, "sharpness": 2.5}
 
 
 def keys_of(overrides: dict[str, Any]) -> dict[str, set[str]]:
@@ -310,13 +321,13 @@ def keys_of(overrides: dict[str, Any]) -> dict[str, set[str]]:
 
 RESNET = {"name": "resnet1d", "output": 8}
 EVERY_KIND = {
-    "methods": ["random", "pmq"], "gates": ["frozen", "features"], "ablate": ["pmq:w/o queue"],
+    "methods": ["random", "pmq"], "baselines": ["frozen", "features"], "ablate": ["pmq:w/o queue"],
     "sweeps": {"pmq": {"queue_size": [32]}},
 }  # fmt: skip
 
 
 def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:
-    together = EVERY_KIND | {"encoders": [RESNET], "gates": ["random", "frozen", "features", "full-labels"]}
+    together = EVERY_KIND | {"encoders": [RESNET], "baselines": ["random", "frozen", "features", "full-labels"]}
     one = {name: value for name, value in together.items() if name != "encoders"}
     other = one | {"encoder.name": "resnet1d", "encoder.output": 8}
     keys_of_row = keys_of(together)
@@ -326,7 +337,7 @@ def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:
     assert not set.union(*keys_of(one).values()) & set.union(*on_other.values())
 
 
-PLAIN: dict[str, Any] = {"methods": ["random", "moco", "pmq"], "gates": [], "ratios": [0.3, 0.1], "seeds": [41]}
+PLAIN: dict[str, Any] = {"methods": ["random", "moco", "pmq"], "baselines": [], "ratios": [0.3, 0.1], "seeds": [41]}
 
 
 def planned(overrides: dict[str, Any]) -> Grid:

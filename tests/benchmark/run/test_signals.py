@@ -14,9 +14,9 @@ from tests.basic import BASIC
 
 LITERATURE = (
     "--segmentation recordings --standardise dataset --leads 2 --protocol strict --labels multi --methods random pmq "
-    "--seeds 41 --ratios 0.5 --gates features --evaluate finetune linear --datasets ptb-xl --pretrain-dataset ptb-xl "
-    "--workers 1 --jobs 1 --set data.segmentation.seconds=2.5 data.rate=100 data.pool=max encoder.hidden=4 "
-    "encoder.depth=2 encoder.output=8 pretrain.epochs=0.5 finetune.epochs=2 boosting.iterations=2 "
+    "--seeds 41 --ratios 0.5 --baselines features --evaluate finetune linear --datasets ptb-xl "
+    "--pretrain-dataset ptb-xl --workers 1 --jobs 1 --set data.segmentation.seconds=2.5 data.rate=100 data.pool=max "
+    "encoder.hidden=4 encoder.depth=2 encoder.output=8 pretrain.epochs=0.5 finetune.epochs=2 boosting.iterations=2 "
     "methods.pmq.queue_size=16 linear.strengths=[0.1] data.simulation.recordings_per_patient=1"
 )
 

@@ -150,7 +150,7 @@ def test_a_task_that_a_lost_scheduler_let_go_ends_the_run_and_nobody_is_asked_to
 def test_probes_of_all_kinds_share_the_features_of_an_encoder(
     cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
-    every = {"evaluate": [*EVALUATIONS], "gates": ["features", "supervised"], "ratios": [0.5]}
+    every = {"evaluate": [*EVALUATIONS], "baselines": ["features", "supervised"], "ratios": [0.5]}
     work = Bench(small_config(every), cohorts, Store(tmp_path / "runs")).missing()
     jobs = [job.parts for job in jobs_of(work) if not job.is_pretraining]
     together = sorted(sorted({part.evaluation for part in parts if isinstance(part, Cell)}) for parts in jobs)

@@ -42,9 +42,13 @@ def build(name: str) -> PretrainMethod:
     """A tiny method, drawn from the same seed each time."""
     kind = METHODS[name].Config
     small: dict[str, Any] = {"queue_size": 12, "text_width": TEXT}
-    knobs = {knob: value for knob, value in small.items() if knob in {field.name for field in fields(kind)}}
+    hyperparameters = {
+        hyperparameter: value
+        for hyperparameter, value in small.items()
+        if hyperparameter in {field.name for field in fields(kind)}
+    }
     torch.manual_seed(0)
-    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=2, output=8)), kind(**knobs))
+    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=2, output=8)), kind(**hyperparameters))
 
 
 def train(

@@ -117,7 +117,7 @@ def test_a_run_knows_its_data_again_in_another_place(ours: Path, run_verb: RunVe
     run_verb("data", "new-card", "ours")
     small = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
     quick = ["--methods", "random", "--evaluate", "linear", "--ratios", "1", "--seeds", "41", "--device", "cpu"]
-    quick += ["--jobs", "1", "--workers", "1", "--gates", "none", "--set", *small]
+    quick += ["--jobs", "1", "--workers", "1", "--baselines", "none", "--set", *small]
     status, out, err = run_verb("--datasets", "ours/ours.yaml", "--pretrain-dataset", "ours", *quick)
     assert (status, err) == (OK, "")
     assert "1 cells on 1 encoders: 0 done, 1 to do" in out
