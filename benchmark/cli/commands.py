@@ -198,11 +198,11 @@ COMMANDS = {
             *(*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run"),
         ),
         {
-            "--trials": flag("settings tried per method (8)", type=count, default=8, metavar="N"),
+            "--candidates": flag("settings tried per method (8)", type=count, default=8, metavar="N"),
             "--ratio": flag("label ratio of the probes (the config's middle one)", type=float, metavar="R"),
             "--search-seed": flag("seed of the draws (1)", type=int, default=1, metavar="N"),
         },
-        ("tune --config small --trials 8  # then `--config out/tuned.yaml` compares tuned methods",),
+        ("tune --config small --candidates 8  # then `--config out/tuned.yaml` compares tuned methods",),
     ),
     "export": Command(
         "write an encoder as a folder: weights, config, model card",

@@ -19,7 +19,7 @@ from benchmark.data.joined import JOIN, datasets_in
 from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.segments import Segmentation
 from benchmark.machine import Machine
-from benchmark.results.names import TRIAL
+from benchmark.results.names import CANDIDATE
 from benchmark.results.store import Store
 from benchmark.run.datasets import (
     Size,
@@ -65,8 +65,8 @@ def print_dry_run(
     ratios, seeds = (dict.fromkeys(f"{getattr(one, part):g}" for one in grid.cells) for part in ("ratio", "seed"))
     shares = f"{', '.join(ratios)} of the labels x seeds {', '.join(seeds)}"
     note(console, f"config {config.name}: {cells} cells on {pretrainings} pretrainings, at {shares}")
-    rows = Counter(one.of if one.role == TRIAL else one.name for one in grid.variants)
-    note(console, f"  rows: {', '.join(f'{name} ({n} trials)' if n > 1 else name for name, n in rows.items())}")
+    rows = Counter(one.of if one.role == CANDIDATE else one.name for one in grid.variants)
+    note(console, f"  rows: {', '.join(f'{name} ({n} candidates)' if n > 1 else name for name, n in rows.items())}")
     for name, size in sizes.items():
         known = "counted" if name in prepared else "estimated; not prepared yet"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {unit}s ({known})")

@@ -1,10 +1,11 @@
-"""The command `tune`: as many random trials of hyperparameters for each method, judged on validation patients.
+"""The command `tune`: a random search of equal effort for each method, judged on validation patients.
 
-It writes the trials to trials.csv, and tuned.yaml, the config with the chosen hyperparameters, which `--config` takes.
-A draw depends on the search seed, the number of the trial and the hyperparameter's name alone. Methods that share a
-hyperparameter therefore get the same values of it, and a longer search begins as a shorter one. A trial's score is the
-validation macro-F1 of the probe at the best of its strengths C, averaged over the datasets; C is chosen on the same
-patients for every trial.
+A candidate is one setting of a method's hyperparameters; the candidates of a method are drawn, pretrained and scored.
+The search writes candidates.csv, and tuned.yaml: the config with the chosen hyperparameters, which `--config` takes.
+A draw depends on the search seed, the number of the candidate and the hyperparameter's name alone. Methods that share a
+hyperparameter therefore get the same values of it, and a longer search begins as a shorter one. A candidate's score is
+the validation macro-F1 of the probe at the best of its strengths C, averaged over the datasets; C is chosen on the same
+patients for every candidate.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from benchmark.config.config import Config, laid_over, with_settings
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
 from benchmark.results.files import write_atomic
-from benchmark.results.names import LINEAR, TRIAL
+from benchmark.results.names import CANDIDATE, LINEAR
 from benchmark.results.store import Store
 from benchmark.run.datasets import locate, names_of
 from benchmark.run.grid import Cell, Grid, Variant, make_grid
@@ -37,24 +38,24 @@ from benchmark.screen import Console, note
 from methods.parts.hyperparameters import spaces_of
 
 Values = dict[str, Any]  # tuned hyperparameter -> value; a field of the recipe is named 'recipe.lr'
-Draws = Mapping[str, Sequence[Values]]  # method -> the values of each trial; those of the first are the config's
+Draws = Mapping[str, Sequence[Values]]  # method -> the values of each candidate; those of the first are the config's
 
 
 def tune(arguments: Namespace, console: Console) -> int:
-    """Do what is missing of the trials, choose per method, write and print; or print the cost (--dry-run).
+    """Do what is missing of the candidates, choose per method, write and print; or print the cost (--dry-run).
 
     Raises ConfigError for flags that cannot be meant, DatasetError if data are missing.
     """
     values = values_of(arguments)
     config = config_of(arguments, values)
     check_searchable(config)
-    draws = draws_of(config, arguments.trials, arguments.search_seed)
+    draws = draws_of(config, arguments.candidates, arguments.search_seed)
     config = search_config(config, arguments.ratio)
     variants = variants_of_draws(config, draws)
     folders, machine, store = folders_of(arguments), machine_of(arguments, config), Store(arguments.results)
-    trials_text = f"{arguments.trials} trials of {len(draws)} methods"
+    candidates_text = f"{arguments.candidates} candidates of {len(draws)} methods"
     if arguments.dry_run:
-        note(console, trials_text)
+        note(console, candidates_text)
         print_dry_run(console, config, folders, machine, store.root, variants)
         return OK
     datasets = [locate(config, name, folders) for name in names_of(config)]
@@ -63,18 +64,18 @@ def tune(arguments: Namespace, console: Console) -> int:
         grid = make_grid(config, prepared, machine, variants)
         tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, {}, store), console)
         work = missing(grid, store)
-        note(console, f"{trials_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
+        note(console, f"{candidates_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
         failures = work_off(work, config, prepared, store, machine, console)
-        trials = trials_of(draws, grid, store)
-    best = trials[trials["chosen"] == 1].to_dict("records")
-    chosen = {trial["method"]: draws[trial["method"]][trial["trial"]] for trial in best}
+        candidates = candidates_of(draws, grid, store)
+    best = candidates[candidates["chosen"] == 1].to_dict("records")
+    chosen = {candidate["method"]: draws[candidate["method"]][candidate["candidate"]] for candidate in best}
     note(
         console,
         f"validation macro-F1 of linear probes at ratio {config.ratios[0]:g}, mean over datasets; C is chosen on "
-        "the same patients, for every trial alike; no test patient was scored",
+        "the same patients, for every candidate alike; no test patient was scored",
     )
     for method, hyperparameters in chosen.items():
-        means = trials.loc[trials["method"] == method, "mean"]
+        means = candidates.loc[candidates["method"] == method, "mean"]
         changed = [
             f"{hyperparameter} {value:g}"
             for hyperparameter, value in hyperparameters.items()
@@ -82,12 +83,14 @@ def tune(arguments: Namespace, console: Console) -> int:
         ]
         scores = f"{100 * means.max():.1f} %, the config's own setting {100 * means.iloc[0]:.1f} %"
         note(console, f"  {method}: best of {len(means)} {scores}; chosen: {', '.join(changed) or 'that setting'}")
-    for file in write_search(trials, chosen, values, arguments.out):
+    for file in write_search(candidates, chosen, values, arguments.out):
         note(console, f"wrote {file}")
     if without := [name for name in draws if name not in chosen]:
-        terminal.error(f"no trial of {', '.join(without)} could be finished; nothing is chosen for them")
+        terminal.error(f"no candidate of {', '.join(without)} could be finished; nothing is chosen for them")
     if failures:
-        terminal.error(f"{failures} tasks failed; their trials are not chosen, and the same command tries them again")
+        terminal.error(
+            f"{failures} tasks failed; their candidates are not chosen, and the same command tries them again"
+        )
     return FAILED if without or failures else OK
 
 
@@ -102,14 +105,14 @@ def check_searchable(config: Config) -> None:
 
 
 def write_search(
-    trials: pd.DataFrame, chosen: Mapping[str, Values], values: Mapping[str, Any], out: Path
+    candidates: pd.DataFrame, chosen: Mapping[str, Values], values: Mapping[str, Any], out: Path
 ) -> list[Path]:
-    """Write the trials, the best of each method first and failed ones last, and the config with the chosen values."""
+    """Write the candidates, each method's best first and failed ones last, and the config with the chosen values."""
     hyperparameters = dict(values.get("hyperparameters", {}))
     for method, changed in chosen.items():
         hyperparameters[method] = laid_over(hyperparameters.get(method, {}), changed)
-    table, config = out / "trials.csv", out / "tuned.yaml"
-    ranked = trials.sort_values(["method", "mean"], ascending=[True, False], kind="stable")
+    table, config = out / "candidates.csv", out / "tuned.yaml"
+    ranked = candidates.sort_values(["method", "mean"], ascending=[True, False], kind="stable")
     write_atomic(table, ranked.to_csv(index=False).encode())
     write_atomic(config, yaml_text({**values, "hyperparameters": hyperparameters}).encode())
     return [table, config]
@@ -120,15 +123,15 @@ def tuned_methods(config: Config) -> list[str]:
     return [name for name in config.compared() if config.method_class(name).trains]
 
 
-def draws_of(config: Config, trials: int, seed: int) -> Draws:
-    """Draw the values of each trial of the compared methods that train."""
+def draws_of(config: Config, candidates: int, seed: int) -> Draws:
+    """Draw the values of each candidate of the compared methods that train."""
     draws = {}
     for name in tuned_methods(config):
         spaces = spaces_of(config.method_class(name).Config)
         draws[name] = [
             {hyperparameter: attrgetter(hyperparameter)(config.method_config(name)) for hyperparameter in spaces}
         ]
-        for number in range(1, trials):
+        for number in range(1, candidates):
             draws[name].append(
                 {
                     hyperparameter: space.draw(Random(f"{seed} {number} {hyperparameter}"))
@@ -139,46 +142,46 @@ def draws_of(config: Config, trials: int, seed: int) -> Draws:
 
 
 def variants_of_draws(config: Config, draws: Draws) -> tuple[Variant, ...]:
-    """Make a row per method and trial, 'pmq#0', 'pmq#1', ... Raises ValueError for a value the method refuses."""
+    """Make a row per method and candidate, 'pmq#0', 'pmq#1', ... Raises ValueError for a value the method refuses."""
     variants = []
     for name, settings in draws.items():
         kind = config.method_class(name)
         for number, values in enumerate(settings):
-            title, method_config = f"{kind.title}, trial {number}", config.method_config(name, values)
-            variants.append(Variant(f"{name}#{number}", title, kind, method_config, TRIAL, name))
+            title, method_config = f"{kind.title}, candidate {number}", config.method_config(name, values)
+            variants.append(Variant(f"{name}#{number}", title, kind, method_config, CANDIDATE, name))
     return tuple(variants)
 
 
 def search_config(config: Config, ratio: float | None) -> Config:
-    """Return the config of the trials' cells: the first seed, and one label ratio, by default the middle one."""
+    """Return the config of the candidates' cells: the first seed, and one label ratio, by default the middle one."""
     middle = sorted(config.ratios, reverse=True)[len(config.ratios) // 2]  # of an even number, the lower of the two
     rows = {"evaluate": [LINEAR], "baselines": [], "ablate": [], "sweeps": {}}
     return with_settings(config, {"ratios": [middle if ratio is None else ratio], "seeds": config.seeds[:1], **rows})
 
 
-def trials_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
-    """Judge the trials: a row each, with method, trial, chosen, mean, scores by dataset, and values.
+def candidates_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
+    """Judge the candidates: a row each, with method, candidate, chosen, mean, scores by dataset, and values.
 
-    Trial 0 is the config's setting. chosen: of a method's highest means the earliest; none where each trial failed.
+    Candidate 0 is the config's setting. chosen: 1 for the earliest of a method's highest means; none where all failed.
     """
     rows: list[dict[str, Any]] = []
     for method, settings in draws.items():
         for number, values in enumerate(settings):
             scores = judged([c for c in grid.cells if c.variant.name == f"{method}#{number}"], store)
             mean = float(np.mean(list(scores.values()))) if scores else None
-            facts = {"method": method, "trial": number, "chosen": 0, "mean": mean}
+            facts = {"method": method, "candidate": number, "chosen": 0, "mean": mean}
             rows.append({**facts, **scores, **values})
-    trials = pd.DataFrame(rows)
-    means = trials["mean"].astype(float)
-    trials.loc[means.dropna().groupby(trials["method"]).idxmax(), "chosen"] = 1
-    return trials
+    candidates = pd.DataFrame(rows)
+    means = candidates["mean"].astype(float)
+    candidates.loc[means.dropna().groupby(candidates["method"]).idxmax(), "chosen"] = 1
+    return candidates
 
 
 def judged(cells: Sequence[Cell], store: Store) -> dict[str, float]:
-    """Score a trial by its cells, one per dataset: the probe's validation macro-F1 at the best of its strengths.
+    """Score a candidate by its cells, one per dataset: the probe's validation macro-F1 at the best of its strengths.
 
-    A dataset that cannot be scored, for instance without validation patients, is left out; it is for every trial. A
-    trial of which a cell is missing has no score.
+    A dataset that cannot be scored, for instance without validation patients, is left out; it is for every candidate. A
+    candidate of which a cell is missing has no score.
     """
     rows = {cell.dataset: store.load_row(cell.key) for cell in cells}
     curves = {dataset: row.training.get("validation_f1") for dataset, row in rows.items() if row}

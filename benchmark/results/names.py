@@ -127,10 +127,10 @@ def is_frozen(evaluation: str) -> bool:
     return evaluation in EVALUATION_FACTS and EVALUATION_FACTS[evaluation].frozen
 
 
-Role = Literal["method", "ablation", "sweep", "baseline", "trial"]
-"""Purpose of a row: comparison, ablation (Table 2), sweep, baseline; a trial of `tune` is in no plan."""
+Role = Literal["method", "ablation", "sweep", "baseline", "candidate"]
+"""Purpose of a row: comparison, ablation (Table 2), sweep, baseline; a candidate of `tune` is in no plan."""
 ROLES: tuple[Role, ...] = get_args(Role)
-METHOD, ABLATION, SWEEP, BASELINE, TRIAL = ROLES
+METHOD, ABLATION, SWEEP, BASELINE, CANDIDATE = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""

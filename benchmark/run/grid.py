@@ -63,7 +63,7 @@ class Variant:
     method: type[PretrainMethod] | None  # None: nothing is pretrained
     config: MethodConfig
     role: Role = "method"
-    of: str = ""  # base method of an ablation, sweep or trial
+    of: str = ""  # base method of an ablation, sweep or candidate
     hyperparameter: str = ""
     value: Any = None  # `hyperparameter` and `value`: what a sweep sets
     settings: dict[str, Any] = field(default_factory=dict, hash=False)  # dotted config keys that the row changes
@@ -334,7 +334,7 @@ def cell_content(config: Config, cell: Cell, fingerprint: str, mode: Mapping[str
 
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]]:
     """Yield (table, evaluation, ratio) of a variant's cells for one dataset and seed."""
-    if variant.role == "trial":
+    if variant.role == "candidate":
         yield from ((VALIDATION, VALIDATION, ratio) for ratio in config.ratios)
         return
     row, unserved = name_on_any(variant.name, variant.encoder), unserved_by(variant, config.evaluate)

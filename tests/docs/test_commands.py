@@ -39,7 +39,7 @@ ELSEWHERE = ("speed", "check")
 """Verbs that have tests of their own: `speed --quick`; `check` runs on the examples in test_method.py."""
 RUN = (
     "--methods pmq moco --ratios 0.3 0.1 0.01",
-    "tune --config small --trials 8",
+    "tune --config small --candidates 8",
 )
 """Grids that are run; the first leaves what the reports report."""
 PLANNED = ("--config laptop --dry-run", "--config paper --data-root /data --dry-run")
@@ -89,7 +89,7 @@ def small(line: str) -> list[str]:
     if name not in ("run", "tune"):
         return words
     if name == "tune":
-        words[words.index("--trials") + 1] = "2"
+        words[words.index("--candidates") + 1] = "2"
         words += ["--methods", "pmq"]
     sizes = SMALL
     if "--data-root" not in words:

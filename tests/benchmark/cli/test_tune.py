@@ -1,4 +1,4 @@
-"""`tune` as a user meets it: as many trials for each method, nothing done twice, and a run with what it chose."""
+"""`tune` as a user meets it: as many candidates for each method, nothing done twice, and a run with what it chose."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the config, in which data, results and trials stay from test to test."""
+    """A folder with the config, in which data, results and candidates stay from test to test."""
     folder = tmp_path_factory.mktemp("searched")
     (folder / "tiny.yaml").write_text(CONFIG)
     return folder
@@ -37,17 +37,21 @@ def _here(searched: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(searched)
 
 
-def trials() -> list[dict[str, str]]:
-    return list(csv.DictReader(Path("out/trials.csv").read_text().splitlines()))
+def candidates() -> list[dict[str, str]]:
+    return list(csv.DictReader(Path("out/candidates.csv").read_text().splitlines()))
 
 
 def test_a_search_is_equal_for_all_and_scores_no_test_patient(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tune", *FLAGS, "--trials", "3", "--dry-run"]) == OK
+    assert main(["tune", *FLAGS, "--candidates", "3", "--dry-run"]) == OK
     shown = capsys.readouterr().out
-    for line in ("3 trials of 2 methods", "config tiny: 6 cells on 6 pre", "rows: pmq (3 trials), clocs (3 trials)"):
+    for line in (
+        "3 candidates of 2 methods",
+        "config tiny: 6 cells on 6 pre",
+        "rows: pmq (3 candidates), clocs (3 candidates)",
+    ):
         assert line in shown
     assert [path.name for path in Path().iterdir()] == ["tiny.yaml"]
-    assert main(["tune", *FLAGS, "--trials", "3"]) == OK
+    assert main(["tune", *FLAGS, "--candidates", "3"]) == OK
     assert "no test patient was scored" in capsys.readouterr().out
     store = Store(Path("runs"))
     rows = [row for row in map(store.load_row, store.row_keys()) if row]
@@ -57,23 +61,25 @@ def test_a_search_is_equal_for_all_and_scores_no_test_patient(capsys: pytest.Cap
         assert {score for unit in row.scores.values() for score in unit.values()} == {None}
         assert len(store.predictions(row.key).truth) == 0
     best = {max(row.training["validation_f1"]) for row in rows}
-    assert {float(trial["mean"]) for trial in trials()} <= best
+    assert {float(candidate["mean"]) for candidate in candidates()} <= best
     for method in ("pmq", "clocs"):
-        means = [float(trial["mean"]) for trial in trials() if trial["method"] == method]
-        (chosen,) = (trial for trial in trials() if trial["method"] == method and trial["chosen"] == "1")
+        means = [float(candidate["mean"]) for candidate in candidates() if candidate["method"] == method]
+        (chosen,) = (
+            candidate for candidate in candidates() if candidate["method"] == method and candidate["chosen"] == "1"
+        )
         assert (len(means), float(chosen["mean"])) == (3, max(means))
 
 
 def test_a_second_search_does_nothing_twice(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = trials()
+    before = candidates()
     monkeypatch.setattr(tasks, "run_pretraining", None)
-    assert main(["tune", *FLAGS, "--trials", "3"]) == OK
-    assert "3 trials of 2 methods: 0 of 6 cells to do" in capsys.readouterr().out
-    assert main(["tune", *FLAGS, "--trials", "4", "--dry-run"]) == OK
+    assert main(["tune", *FLAGS, "--candidates", "3"]) == OK
+    assert "3 candidates of 2 methods: 0 of 6 cells to do" in capsys.readouterr().out
+    assert main(["tune", *FLAGS, "--candidates", "4", "--dry-run"]) == OK
     assert "to do: 2 of 8 cells, 2 of 8 pretrainings" in capsys.readouterr().out
-    assert trials() == before
+    assert candidates() == before
 
 
 def test_a_tuned_run_uses_the_choice_and_the_pretrainings_of_the_search() -> None:
@@ -81,10 +87,10 @@ def test_a_tuned_run_uses_the_choice_and_the_pretrainings_of_the_search() -> Non
     assert main(["--config", "out/tuned.yaml", *FLAGS[2:], "--ratios", "0.5"]) == OK
     store = Store(Path("runs"))
     plan = store.load_plan()
-    for trial in trials():
-        hyperparameters = plan.config["hyperparameters"][trial["method"]]
-        if trial["chosen"] == "1":
-            assert float(trial["recipe.lr"]) == hyperparameters["recipe"]["lr"]
+    for candidate in candidates():
+        hyperparameters = plan.config["hyperparameters"][candidate["method"]]
+        if candidate["chosen"] == "1":
+            assert float(candidate["recipe.lr"]) == hyperparameters["recipe"]["lr"]
     assert plan.config["hyperparameters"]["pmq"]["queue_size"] == 16
     rows = [store.load_row(cell.key) for cell in plan.cells]
     assert {row.pretrain_key for row in rows if row and row.method != "random"} <= made
@@ -113,6 +119,6 @@ def test_methods_share_values_of_a_hyperparameter_and_a_longer_search_begins_as_
         assert {hyperparameter: pmq[hyperparameter] for hyperparameter in pmq.keys() & byol} == {
             hyperparameter: byol[hyperparameter] for hyperparameter in pmq.keys() & byol
         }
-    assert len({trial["recipe.lr"] for trial in draws["pmq"]}) == 6
-    assert {name: trials[:3] for name, trials in draws.items()} == shorter
+    assert len({candidate["recipe.lr"] for candidate in draws["pmq"]}) == 6
+    assert {name: candidates[:3] for name, candidates in draws.items()} == shorter
     assert draws_of(config, 3, seed=2)["pmq"][1] != draws["pmq"][1]
