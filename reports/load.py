@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from benchmark.results.files import KEY_PATTERN, digest, digested_json, flat, reading, write_atomic
-from benchmark.results.names import CARD, CLASSICAL_TITLES
+from benchmark.results.names import CLASSICAL_TITLES, RECORD_FILE
 from benchmark.results.store import PlannedCell, Store
 from reports.results import Results, coordinates, run_of
 
@@ -53,7 +53,7 @@ LATEST_PLAN = "plans/latest"
 MEMBER = re.compile(
     f"plans/(latest|{KEY_PATTERN}[.]json)"
     f"|cells/{KEY_PATTERN}[.](json|npz|error[.]json)"
-    f"|pretrained/{KEY_PATTERN}/{re.escape(CARD)}"
+    f"|pretrained/{KEY_PATTERN}/{re.escape(RECORD_FILE)}"
 )
 """Name of a file of an archive."""
 MOST_FILES = 200_000
@@ -212,7 +212,7 @@ def pack(results: Results, file: Path) -> None:
     contents[f"plans/{results.plan.key}.json"] = digested_json(asdict(results.plan))
     files = [f"cells/{key}{suffix}" for key in results.rows for suffix in (".json", ".npz")]
     files += [f"cells/{key}.error.json" for key in results.failures]
-    files += [f"pretrained/{row.pretrain_key}/{CARD}" for row in results.rows.values()]
+    files += [f"pretrained/{row.pretrain_key}/{RECORD_FILE}" for row in results.rows.values()]
     for store, name in product(results.stores, files):
         if (path := store.root / name).is_file():
             contents.setdefault(name, path.read_bytes())

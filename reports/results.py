@@ -140,7 +140,7 @@ class Results:
         for key in sorted({row.pretrain_key for row in self.rows.values() if row.pretrain_key}):
             for store in self.stores:
                 try:
-                    if (record := store.card(key)) is not None:
+                    if (record := store.record(key)) is not None:
                         records.setdefault(key, record)
                 except Damaged as error:
                     unused.append(str(error).replace(f"{store.root}/", ""))

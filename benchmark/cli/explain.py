@@ -19,7 +19,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
 from benchmark.results.files import Damaged, flat, holder_of
 from benchmark.results.metrics import TITLES
-from benchmark.results.names import CARD, command
+from benchmark.results.names import RECORD_FILE, command
 from benchmark.results.store import NoResults, PlannedCell, Row, Store
 from benchmark.run.progress import PROGRESS, read_progress
 from benchmark.screen import Console, duration, note, print_table
@@ -103,7 +103,7 @@ def sections_of(row: Row, store: Store) -> Iterator[tuple[str, Mapping[str, str 
     )
     yield "undefined scores", flat(row.undefined)
     yield "notes", {str(number): line for number, line in enumerate(row.notes, start=1)}
-    record = (store.card(row.pretrain_key) if row.pretrain_key else None) or {}
+    record = (store.record(row.pretrain_key) if row.pretrain_key else None) or {}
     updates = f", {record['updates']} updates of {record['batch_size']} pairs" if record.get("updates") else ""
     labels = " of ".join(f"{row.counts[f'train_{name}']} {name}" for name in ("windows", "recordings", "patients"))
     computers = computers_of(record) if record.get("updates") else []
@@ -120,7 +120,10 @@ def sections_of(row: Row, store: Store) -> Iterator[tuple[str, Mapping[str, str 
         },
     )
     files = {"row": store.cells / f"{row.key}.json", "predictions": store.cells / f"{row.key}.npz"}
-    yield "files", files | ({"pretraining": store.pretrained / row.pretrain_key / CARD} if row.pretrain_key else {})
+    yield (
+        "files",
+        files | ({"pretraining": store.pretrained / row.pretrain_key / RECORD_FILE} if row.pretrain_key else {}),
+    )
 
 
 def status(arguments: Namespace, console: Console) -> int:

@@ -37,7 +37,7 @@ from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, visible
 from benchmark.results.store import ENCODER_AGAIN, PlannedCell, Store
 from benchmark.screen import Console, note, step
-from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_card
+from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_record
 from reports.inference import intervals, score_columns
 from reports.results import Results, run_of
 from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
@@ -109,8 +109,8 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """Read the card of a pretraining. Raises Damaged, and ConfigError where its files are gone or from elsewhere."""
-    record = read_card(folder)
+    """Read the record of a pretraining. Raises Damaged, and ConfigError where its files are gone or from elsewhere."""
+    record = read_record(folder)
     if record is None:
         raise ConfigError(f"{folder}: the encoder is not there; {ENCODER_AGAIN}")
     if "elsewhere" in record["encoder"]:

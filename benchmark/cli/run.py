@@ -31,7 +31,7 @@ from benchmark.results.files import (
     remove_stale,
     write_atomic,
 )
-from benchmark.results.names import CARD, command
+from benchmark.results.names import RECORD_FILE, command
 from benchmark.results.store import Failure, Plan, Store
 from benchmark.run.datasets import (
     audit_run,
@@ -239,7 +239,7 @@ def report_on(plan: Plan, store: Store, arguments: Namespace, console: Console) 
 
 def made_of(plan: Plan, store: Store, arguments: Namespace) -> str:
     """Digest what a report is made of: plan, flags, stored files, code, and the files that it wrote."""
-    read = sorted([*REPORTS.rglob("*.py"), *store.cells.glob("*"), *store.pretrained.glob(f"*/{CARD}")])
+    read = sorted([*REPORTS.rglob("*.py"), *store.cells.glob("*"), *store.pretrained.glob(f"*/{RECORD_FILE}")])
     stamps = [[str(file), file.stat().st_mtime_ns] for file in read]
     written = sorted([*arguments.out.glob("[!.]*.*"), *arguments.out.glob("figures/[!.]*.*")])
     contents = [[str(file), file_digest(file)] for file in written]

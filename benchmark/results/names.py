@@ -134,7 +134,7 @@ METHOD, ABLATION, SWEEP, BASELINE, CANDIDATE = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""
-CARD = "pretraining.json"
+RECORD_FILE = "pretraining.json"
 """File beside a pretraining's weights: its settings and health measures."""
 ERROR = "error.json"
 """File with the error of a pretraining's last attempt; removed on success."""
@@ -153,7 +153,7 @@ def command() -> str:
 
 
 WINDOWS_SHA256 = "windows_sha256"
-"""Entry of a card's `health_sample`: digest of what the windows were taken from that its health was measured on."""
+"""Entry of a record's `health_sample`: digest of the source of the windows on which its health was measured."""
 MEASURES = {
     "effective_rank": "effective rank",
     "mean_cosine": "mean cosine",

@@ -1,7 +1,7 @@
-"""The results store: one JSON row and one .npz of predictions per finished cell, plans, cards and failures.
+"""The results store: one JSON row and one .npz of predictions per finished cell, plans, records and failures.
 
     runs/plans/KEY.json        plan of a run: its config and its cells
-    runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs, error.json why it failed
+    runs/pretrained/KEY/       one pretraining: weights, its record, checkpoint while it runs, error.json why it failed
     runs/cells/KEY.json        one finished cell; KEY.npz its predictions; KEY.error.json why it failed
 
 Keys are hashes of content, so stores made in different places merge by copying. A cell is finished if its files exist
@@ -43,10 +43,10 @@ from benchmark.results.files import (
     write_atomic,
 )
 from benchmark.results.names import (
-    CARD,
     CLASSICAL_TITLES,
     ERROR,
     EVALUATION_FACTS,
+    RECORD_FILE,
     STRICT,
     SUPERVISED,
     VALIDATION,
@@ -57,7 +57,7 @@ from benchmark.results.names import (
 )
 
 ROW_FORMAT = 2
-CARD_DIGEST = "card_sha256"
+RECORD_DIGEST = "record_sha256"
 LATEST = "latest"
 """File beside the plans with the key of the latest."""
 CELL_AGAIN = "the run command computes the cell again"
@@ -210,20 +210,20 @@ def labels_of(plan: Plan) -> str:
     return " and ".join(sorted(kinds, reverse=True)) or default
 
 
-def card_bytes(card: Mapping[str, Any]) -> bytes:
-    """Return the content of a card's file, with the digest of the card."""
-    return digested_json({name: value for name, value in card.items() if name != CARD_DIGEST}, CARD_DIGEST)
+def record_bytes(record: Mapping[str, Any]) -> bytes:
+    """Return the content of a record's file, with the digest of the record."""
+    return digested_json({name: value for name, value in record.items() if name != RECORD_DIGEST}, RECORD_DIGEST)
 
 
-def read_card_file(path: Path) -> dict[str, Any] | None:
-    """Read the card in the folder of its key; None if it is not there. Raises Damaged for any other card."""
+def read_record_file(path: Path) -> dict[str, Any] | None:
+    """Read the record in the folder of its key; None if it is not there. Raises Damaged for any other record."""
     if not path.is_file():
         return None
     with reading(path, ENCODER_AGAIN):
-        card = read_digested_json(path, CARD_DIGEST)
-        if card.get("key") != path.parent.name:
-            raise ValueError(f"this is the card of {card.get('key')}")
-    return card
+        record = read_digested_json(path, RECORD_DIGEST)
+        if record.get("key") != path.parent.name:
+            raise ValueError(f"this is the record of {record.get('key')}")
+    return record
 
 
 def read_failure(path: Path) -> Failure:
@@ -279,9 +279,9 @@ class Store:
         for file in (self.row_file(key), self.cells / f"{key}.npz"):
             file.unlink(missing_ok=True)
 
-    def card(self, pretrain_key: str) -> dict[str, Any] | None:
-        """Return the card of a pretraining; None if missing. Raises Damaged. The weights are not checked."""
-        return read_card_file(self.pretrained / pretrain_key / CARD)
+    def record(self, pretrain_key: str) -> dict[str, Any] | None:
+        """Return the record of a pretraining; None if missing. Raises Damaged. The weights are not checked."""
+        return read_record_file(self.pretrained / pretrain_key / RECORD_FILE)
 
     def row_keys(self) -> list[str]:
         """Return the keys of all stored rows, damaged ones included."""

@@ -20,8 +20,8 @@ from benchmark.data.splits import TaskSpec, open_task_view
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.machine import computer, seed_torch
 from benchmark.results.files import Damaged, write_atomic
-from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH, WINDOWS_SHA256
-from benchmark.results.store import Store, card_bytes
+from benchmark.results.names import ERROR, RECORD_FILE, UNTRAINED_EPOCH, WINDOWS_SHA256
+from benchmark.results.store import Store, record_bytes
 from benchmark.run.datasets import Size
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
@@ -153,14 +153,14 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
 
 def measure_encoder_again(pretraining: Pretraining, probe: ProbeWindows, config: Config, store: Store) -> None:
     """Measure an encoder anew if its stored health is of other windows. Raises Damaged, FileNotFoundError."""
-    card, sample = store.card(pretraining.key), {WINDOWS_SHA256: probe.source}
-    if card and card.get("health") and card["health_sample"] != sample:
+    record, sample = store.record(pretraining.key), {WINDOWS_SHA256: probe.source}
+    if record and record.get("health") and record["health_sample"] != sample:
         folder = store.pretrained / pretraining.key
         kind, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
-        last = card["health"][-1]
+        last = record["health"][-1]
         health = measure(last["epoch"], load_encoder(folder, kind), probe)
         health |= {name: last[name] for name in OF_TRAINING}
-        write_atomic(folder / CARD, card_bytes(card | {"health": [health], "health_sample": sample}))
+        write_atomic(folder / RECORD_FILE, record_bytes(record | {"health": [health], "health_sample": sample}))
 
 
 def multiplications(encoder: Encoder, samples: int) -> float:

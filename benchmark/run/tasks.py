@@ -33,7 +33,7 @@ from benchmark.run.cell import run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Grid, Pretraining
 from benchmark.run.pretraining import run_pretraining
 from benchmark.run.progress import GridProgress
-from benchmark.training.checkpoint import CHECKPOINT, read_card, read_checkpoint
+from benchmark.training.checkpoint import CHECKPOINT, read_checkpoint, read_record
 from benchmark.training.probes import EvaluationCache
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def is_whole(part: Part, store: Store) -> bool:
     """Tell whether the result of a pretraining or a cell is there. Raises Damaged."""
     if isinstance(part, Cell):
         return store.load_row(part.key) is not None
-    return read_card(store.pretrained / part.key) is not None
+    return read_record(store.pretrained / part.key) is not None
 
 
 def jobs_of(work: Work) -> list[Job]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from benchmark.data.damage import Span, spans_of
 from benchmark.data.prepare import Prepared
 from benchmark.results.files import Damaged, write_atomic
-from benchmark.results.names import CARD, WINDOWS_SHA256
-from benchmark.results.store import Store, card_bytes, read_card_file
+from benchmark.results.names import RECORD_FILE, WINDOWS_SHA256
+from benchmark.results.store import Store, read_record_file, record_bytes
 from benchmark.run.grid import Grid
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
 
@@ -56,15 +56,15 @@ def remove_unsound(
 
 
 def doubt_health(grid: Grid, columns: Mapping[str, Prepared], store: Store) -> None:
-    """Let health that was measured on damaged windows be measured again: its card then names no windows."""
+    """Let health that was measured on damaged windows be measured again: its record then names no windows."""
     spans = [span for column in columns.values() for span in spans_behind(column)]
     for pretraining in grid.pretrainings:
-        file = store.pretrained / pretraining.key / CARD
+        file = store.pretrained / pretraining.key / RECORD_FILE
         if written_in(file, spans):
             with suppress(Damaged):  # that one is made again as a whole
-                card = read_card_file(file) or {}
-                if card.get("health"):
-                    write_atomic(file, card_bytes(card | {"health_sample": {WINDOWS_SHA256: ""}}))
+                record = read_record_file(file) or {}
+                if record.get("health"):
+                    write_atomic(file, record_bytes(record | {"health_sample": {WINDOWS_SHA256: ""}}))
 
 
 def spans_behind(prepared: Prepared) -> list[Span]:

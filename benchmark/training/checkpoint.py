@@ -1,7 +1,7 @@
 """Checkpoints of a running pretraining, and the stored encoder of a finished one.
 
 A checkpoint is sealed with the key of its pretraining and holds numbers and tensors only. A pretrained encoder is its
-weights (safetensors) and a card (JSON) with key, name, sizes, history and digests. The source of a user's own encoder
+weights (safetensors) and a record (JSON) with key, name, sizes, history and digests. The source of a user's own encoder
 lies beside its weights, to be read and never executed: the caller gives the class, whose source must be the same.
 """
 
@@ -21,8 +21,8 @@ from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
 from benchmark.results.files import Damaged, digest, file_digest, reading, refuse_altered, seal, unseal, write_atomic
-from benchmark.results.names import CARD
-from benchmark.results.store import ENCODER_AGAIN, card_bytes, read_card_file
+from benchmark.results.names import RECORD_FILE
+from benchmark.results.store import ENCODER_AGAIN, read_record_file, record_bytes
 from methods import text_of
 from methods.base import PretrainMethod
 from methods.encoders import identity
@@ -99,15 +99,15 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
 
 
 def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
-    """Write the weights, then the card with their SHA-256 and `facts`; pretraining dropout is not stored.
+    """Write the weights, then the record with their SHA-256 and `facts`; pretraining dropout is not stored.
 
-    Weights from elsewhere stay where they are, and their licence with them: the card holds their digests. The folder's
-    name is the pretraining's key.
+    Weights from elsewhere stay where they are, and their licence with them: the record holds their digests. The name of
+    the folder is the pretraining's key.
     """
     state = {} if isinstance(encoder, PretrainedEncoder) else encoder.state_dict()
     once = {name: state[name] for name in first_names(state).values()}
     body = save_tensors({name: value.cpu().contiguous() for name, value in once.items()})
-    card = {
+    record = {
         "key": folder.name,
         "encoder": identity(type(encoder), encoder.config),
         "sha256": hashlib.sha256(body).hexdigest(),
@@ -116,7 +116,7 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     if source := text_of(type(encoder)):
         write_atomic(folder / SOURCE, source)
     write_atomic(folder / WEIGHTS, body)
-    write_atomic(folder / CARD, card_bytes(card))
+    write_atomic(folder / RECORD_FILE, record_bytes(record))
 
 
 def first_names(state: Mapping[str, torch.Tensor]) -> dict[str, str]:
@@ -128,19 +128,19 @@ def first_names(state: Mapping[str, torch.Tensor]) -> dict[str, str]:
     }
 
 
-def read_card(folder: Path) -> dict[str, Any] | None:
-    """Read the card of a finished pretraining; None if a file is not there. Raises Damaged for it and its encoder."""
-    card = read_card_file(folder / CARD)
-    if card is None:
+def read_record(folder: Path) -> dict[str, Any] | None:
+    """Read the record of a finished pretraining; None if a file is not there. Raises Damaged for it and its encoder."""
+    record = read_record_file(folder / RECORD_FILE)
+    if record is None:
         return None
-    digests = {WEIGHTS: card["sha256"], SOURCE: card["encoder"].get("source")}
+    digests = {WEIGHTS: record["sha256"], SOURCE: record["encoder"].get("source")}
     files = {folder / name: expected for name, expected in digests.items() if expected}
     if not all(file.is_file() for file in files):
         return None
     for file, expected in files.items():
         with reading(file, ENCODER_AGAIN):
             refuse_altered(file_digest(file), expected)
-    return card
+    return record
 
 
 def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
@@ -148,17 +148,17 @@ def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
 
     Raises FileNotFoundError if it is missing, Damaged, ValueError if it is of another encoder than `kind`.
     """
-    if (card := read_card(folder)) is None:
+    if (record := read_record(folder)) is None:
         raise FileNotFoundError(f"no pretrained encoder in {folder}; {ENCODER_AGAIN}")
     if issubclass(kind, PretrainedEncoder):
-        return load_external(kind, card["encoder"])
-    return built_encoder(kind, card["encoder"], (folder / WEIGHTS).read_bytes())
+        return load_external(kind, record["encoder"])
+    return built_encoder(kind, record["encoder"], (folder / WEIGHTS).read_bytes())
 
 
 def load_external(kind: type[PretrainedEncoder], expected: Mapping[str, Any]) -> PretrainedEncoder:
     """Load an encoder with its weights from elsewhere; `expected`: its identity when the run began.
 
-    Raises ValueError if its file, its card or its weights have changed since, or cannot be read.
+    Raises ValueError if its file, its record or its weights have changed since, or cannot be read.
     """
     if digest(identity(kind, PretrainedConfig(output=kind.features))) != digest(expected):  # tuples are JSON lists
         raise ValueError(f"{kind.word()} or its weights have been edited since this run began; run the command again")

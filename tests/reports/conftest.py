@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from benchmark.results.files import digest
-from benchmark.results.names import CARD
-from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, card_bytes
+from benchmark.results.names import RECORD_FILE
+from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, record_bytes
 from reports.inference import ScoreColumn
 from reports.jackknife import leave_one_out
 
@@ -133,9 +133,9 @@ def is_left_open(row: Row) -> bool:
 
 def write_record(root: Path, name: str, **facts: Any) -> Path:
     """Write the record of a row's pretraining, with health measured on the windows of the plan; returns its file."""
-    file = root / "pretrained" / digest(name) / CARD
+    file = root / "pretrained" / digest(name) / RECORD_FILE
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(card_bytes({"key": digest(name), "health_sample": {"windows_sha256": "here"}} | RECORD | facts))
+    file.write_bytes(record_bytes({"key": digest(name), "health_sample": {"windows_sha256": "here"}} | RECORD | facts))
     return file
 
 

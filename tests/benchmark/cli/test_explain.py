@@ -12,7 +12,7 @@ import pytest
 from benchmark.cli.explain import describe, find_cell
 from benchmark.cli.main import FAILED, OK
 from benchmark.results.files import file_lock
-from benchmark.results.names import CARD
+from benchmark.results.names import RECORD_FILE
 from benchmark.results.store import Failure, Store
 from benchmark.run.progress import PROGRESS, progress_file
 from run_benchmark import main
@@ -49,7 +49,7 @@ def test_the_scores_have_the_digits_of_the_tables_and_a_damaged_record_is_one_li
     assert "made by\n  encoder     pmq, " in short
     assert f"--only {cell.key} --results again\n" in short
     assert f"\nfiles\n  row          {copy.cells / cell.key}.json\n" in short
-    record = copy.pretrained / cell.pretrain_key / CARD
+    record = copy.pretrained / cell.pretrain_key / RECORD_FILE
     record.write_text(record.read_text().replace('"seed": 42', '"seed": 43'))
     assert main(line) == FAILED
     assert "its content does not match its digest" in capsys.readouterr().err

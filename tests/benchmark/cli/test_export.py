@@ -139,9 +139,9 @@ def test_an_encoder_of_the_users_goes_with_its_source(
     folder = tmp_path / "p" / pretrained.folder.name
     facts = {name: pretrained.record[name] for name in ("method", "seed", "key_content", "updates", "batch_size")}
     checkpoint.save_encoder(folder, get_encoder(str(tmp_path / "mine.py"))(), facts)
-    card = checkpoint.read_card(folder)
-    assert card is not None
-    monkeypatch.setattr(export, "find", lambda *_: replace(pretrained, record=card, folder=folder))
+    record = checkpoint.read_record(folder)
+    assert record is not None
+    monkeypatch.setattr(export, "find", lambda *_: replace(pretrained, record=record, folder=folder))
     words = ["export", "pmq", "--to", str(tmp_path / "to"), "--results", str(results)]
     assert main(words) == USAGE, "--code FILE is needed"
     assert not (tmp_path / "to").exists()

@@ -48,7 +48,11 @@ def test_names_that_are_stored_stay() -> None:
     assert [names.is_frozen(name) for name in ("linear", "finetune", "features")] == [True, False, False]
     assert names.UNIT_OF_PROTOCOL == {"paper": "heartbeat", "strict": "recording"}
     assert (names.OVERALL, names.VALIDATION, names.DEFAULT_TASK, names.AT) == ("overall", "validation", "default", "@")
-    assert (names.CARD, names.ERROR, names.WINDOWS_SHA256) == ("pretraining.json", "error.json", "windows_sha256")
+    assert (names.RECORD_FILE, names.ERROR, names.WINDOWS_SHA256) == (
+        "pretraining.json",
+        "error.json",
+        "windows_sha256",
+    )
     assert names.TASKS == ("default", "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
     assert (names.BOTH, names.SKIPPED_COLUMNS) == ("both", ("dataset", "recording", "patient", "reason"))
     titles = {name: name.replace("_", " ") for name in ("effective_rank", "mean_cosine", "alignment", "uniformity")}

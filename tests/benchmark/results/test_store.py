@@ -1,4 +1,4 @@
-"""The store: whole rows or none, damage noticed, merging by copying; plans, cards and failures."""
+"""The store: whole rows or none, damage noticed, merging by copying; plans, records and failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from benchmark.results.files import (
     read_digested_json,
     write_atomic,
 )
-from benchmark.results.names import CARD, ERROR
+from benchmark.results.names import ERROR, RECORD_FILE
 from benchmark.results.store import (
     Failure,
     NoResults,
@@ -35,10 +35,10 @@ from benchmark.results.store import (
     Predictions,
     Row,
     Store,
-    card_bytes,
     cell_key,
     labels_of,
-    read_card_file,
+    read_record_file,
+    record_bytes,
 )
 
 ROW = Row(
@@ -114,7 +114,7 @@ def test_a_row_comes_back_as_it_was_also_from_a_store_that_was_copied(store: Sto
 
 def test_reading_creates_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
-    assert (store.load_row("x"), store.card("x"), store.failures(["x"]), store.row_keys()) == (None, None, {}, [])
+    assert (store.load_row("x"), store.record("x"), store.failures(["x"]), store.row_keys()) == (None, None, {}, [])
     with refused(NoResults, "no results in", "start a run with"):
         store.load_plan()
     with refused(NoResults, "no plan abc in"):
@@ -255,34 +255,34 @@ def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
                 read()
 
 
-CARD_CONTENT = {"method": "pmq", "seed": 41}
-KEY = digest(CARD_CONTENT)
-WHOLE_CARD = {"key": KEY, "key_content": CARD_CONTENT, **CARD_CONTENT, "seconds": 1.5}
+RECORD_CONTENT = {"method": "pmq", "seed": 41}
+KEY = digest(RECORD_CONTENT)
+WHOLE_RECORD = {"key": KEY, "key_content": RECORD_CONTENT, **RECORD_CONTENT, "seconds": 1.5}
 
 
 @pytest.fixture
-def card_file(store: Store) -> Path:
-    """The file of a pretraining's card in the store."""
-    file = store.pretrained / KEY / CARD
-    write_atomic(file, card_bytes(WHOLE_CARD))
+def record_file(store: Store) -> Path:
+    """The file of a pretraining's record in the store."""
+    file = store.pretrained / KEY / RECORD_FILE
+    write_atomic(file, record_bytes(WHOLE_RECORD))
     return file
 
 
-def test_an_edited_card_is_one_line_with_the_file(store: Store, card_file: Path) -> None:
-    other = card_bytes(WHOLE_CARD | {"key": "another"}).decode()
-    edited = card_bytes(WHOLE_CARD).decode().replace("1.5", "0.1")
-    assert (store.card(KEY), store.card("none")) == (WHOLE_CARD, None)
-    assert json.loads(card_file.read_bytes())["card_sha256"] == content_digest(WHOLE_CARD)
-    assert card_file.relative_to(store.root).parts == ("pretrained", KEY, "pretraining.json")
-    assert read_card_file(store.root / CARD) is None
+def test_an_edited_record_is_one_line_with_the_file(store: Store, record_file: Path) -> None:
+    other = record_bytes(WHOLE_RECORD | {"key": "another"}).decode()
+    edited = record_bytes(WHOLE_RECORD).decode().replace("1.5", "0.1")
+    assert (store.record(KEY), store.record("none")) == (WHOLE_RECORD, None)
+    assert json.loads(record_file.read_bytes())["record_sha256"] == content_digest(WHOLE_RECORD)
+    assert record_file.relative_to(store.root).parts == ("pretrained", KEY, "pretraining.json")
+    assert read_record_file(store.root / RECORD_FILE) is None
     for content, problem in (
         (edited, "does not match its digest"),
-        (other, "the card of another"),
+        (other, "the record of another"),
         ("", "it is no JSON"),
     ):
-        card_file.write_text(content)
-        with refused(Damaged, f"{card_file}: ", problem):
-            store.card(KEY)
+        record_file.write_text(content)
+        with refused(Damaged, f"{record_file}: ", problem):
+            store.record(KEY)
 
 
 def test_a_digest_is_of_the_canonical_json() -> None:

@@ -92,10 +92,10 @@ def subject_of_split(data: Prepared, spec: TaskSpec) -> Subject:
 
 def subject_of_pretraining(pretraining: Pretraining, store: Store) -> Subject:
     """Loss of each epoch; of an untrained encoder nothing."""
-    method, card = pretraining.method, store.card(pretraining.key) or {}
+    method, record = pretraining.method, store.record(pretraining.key) or {}
     text = {"TEXT_VERSION": TEXT_VERSION} if method.needs_text else {}
     versions = {f"version of {method.name}": method.version, "PRETRAIN_VERSION": PRETRAIN_VERSION} | text
-    return {"versions": versions, "values": card.get("loss", [])}
+    return {"versions": versions, "values": record.get("loss", [])}
 
 
 def subject_of_cell(cell: Cell, store: Store) -> Subject:

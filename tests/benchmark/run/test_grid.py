@@ -355,11 +355,11 @@ def test_equal_passes_give_each_method_its_number_of_updates(
     config = small_config({"methods": ["pmq", "byol", "pclr"], "pretrain.budget": "passes", "pretrain.epochs": 8})
     bench = Bench(config, cohorts, Store(tmp_path / "runs"))
     assert bench.work_off() == 0
-    cards = {name: bench.store.card(pretraining.key) or {} for name, pretraining in by_name(bench.grid).items()}
-    seen = {name: card["updates"] * card["batch_size"] for name, card in cards.items()}
+    records = {name: bench.store.record(pretraining.key) or {} for name, pretraining in by_name(bench.grid).items()}
+    seen = {name: card["updates"] * card["batch_size"] for name, card in records.items()}
     assert seen["byol"] / seen["pmq"] == pytest.approx(0.5, rel=0.05)
-    measured = [card["encoder_passes"] for card in cards.values()]
-    assert measured == pytest.approx([cards["pmq"]["encoder_passes"]] * 3, rel=0.05)
+    measured = [card["encoder_passes"] for card in records.values()]
+    assert measured == pytest.approx([records["pmq"]["encoder_passes"]] * 3, rel=0.05)
 
 
 def test_a_sweep_of_a_config_key_changes_that_key_for_its_row_alone() -> None:

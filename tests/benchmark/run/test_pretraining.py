@@ -15,7 +15,7 @@ import torch
 from benchmark.data.prepare import Prepared
 from benchmark.machine import computer
 from benchmark.results.files import digest
-from benchmark.results.names import CARD
+from benchmark.results.names import RECORD_FILE
 from benchmark.results.store import Store
 from benchmark.run import pretraining as pretraining_module
 from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining
@@ -28,14 +28,14 @@ from tests.benchmark.run.bench import Bench, SmallConfig, cell_of
 def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench) -> None:
     """A store shares encoders among data; a trained one is measured after its last epoch."""
     keys = {cell.variant.name: cell.pretraining.key for cell in finished.grid.cells if cell.pretraining}
-    before = {name: (finished.store.card(key) or {})["health"] for name, key in keys.items()}
+    before = {name: (finished.store.record(key) or {})["health"] for name, key in keys.items()}
 
     def measured_on(columns: dict[str, Prepared]) -> dict[str, Any]:
         probe = probe_windows_of(finished.config, columns, torch.device("cpu"))
         measure_again(probe, finished.config, finished.grid, finished.store)
-        cards = {name: finished.store.card(key) or {} for name, key in keys.items()}
-        assert all(card["health_sample"] == {"windows_sha256": probe.source} for card in cards.values())
-        return {name: card["health"] for name, card in cards.items()}
+        records = {name: finished.store.record(key) or {} for name, key in keys.items()}
+        assert all(record["health_sample"] == {"windows_sha256": probe.source} for record in records.values())
+        return {name: record["health"] for name, record in records.items()}
 
     chapman = finished.prepared["chapman"]
     shorter = replace(chapman, first_window=chapman.first_window // 2, fingerprint="of the shorter")
@@ -49,7 +49,7 @@ def test_a_pretraining_that_was_asked_to_stop_goes_on_to_the_same_encoder_and_na
     bench: Bench, whole: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = cell_of(bench, "pmq").pretraining.key
-    updates = json.loads((whole.store.pretrained / key / CARD).read_text())["updates"]
+    updates = json.loads((whole.store.pretrained / key / RECORD_FILE).read_text())["updates"]
     steps: list[int] = []
 
     def interrupt(done: int, total: int, text: str) -> None:
@@ -70,7 +70,7 @@ def test_a_pretraining_that_was_asked_to_stop_goes_on_to_the_same_encoder_and_na
     weights, expected = ((b.store.pretrained / key / WEIGHTS).read_bytes() for b in (bench, whole))
     assert weights == expected
     assert not (bench.store.pretrained / key / CHECKPOINT).exists()
-    computers = (bench.store.card(key) or {})["computed_on"]
+    computers = (bench.store.record(key) or {})["computed_on"]
     assert [one["device"]["kernels"] for one in computers] == ["Zen", here["device"]["kernels"]]
     assert bench.rows() == whole.rows()
 
@@ -83,15 +83,15 @@ def test_methods_start_from_the_same_encoder(finished: Bench, small_config: Smal
     assert all(torch.equal(value, pmq[name]) for name, value in random.items())
 
 
-def test_rows_and_cards_hold_what_their_keys_are_digests_of(finished: Bench) -> None:
+def test_rows_and_records_hold_what_their_keys_are_digests_of(finished: Bench) -> None:
     corpus = finished.prepared["mimic-iv-ecg"]
     source = {"name": corpus.name, "fingerprint": corpus.fingerprint, "simulated": True}
     for row in finished.rows():
         assert row.provenance["corpus"] == (source if row.variant == "pmq" else {})
         assert digest([row.provenance["key_content"], row.ratio, row.seed]) == row.key
-        card = finished.store.card(row.pretrain_key)
-        assert card is not None
-        assert digest(card["key_content"]) == row.pretrain_key
+        record = finished.store.record(row.pretrain_key)
+        assert record is not None
+        assert digest(record["key_content"]) == row.pretrain_key
         assert row.provenance["device"]["threads"] == 1
 
 
@@ -114,7 +114,7 @@ def test_loss_and_health_of_each_epoch_are_written_as_events(bench: Bench, tmp_p
     assert folder.name == f"pmq_pretrain_seed_{trained.seed}_{trained.key}"
     events = readers.EventAccumulator(str(folder)).Reload()
     loss = [(event.step, event.value) for event in events.Scalars("loss")]
-    card = bench.store.card(trained.key)
-    assert card is not None
-    assert loss == [(epoch, pytest.approx(value)) for epoch, value in enumerate(card["loss"], start=1)]
+    record = bench.store.record(trained.key)
+    assert record is not None
+    assert loss == [(epoch, pytest.approx(value)) for epoch, value in enumerate(record["loss"], start=1)]
     assert "health/effective_rank" in events.Tags()["scalars"]

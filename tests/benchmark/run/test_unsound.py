@@ -11,7 +11,7 @@ import pytest
 from benchmark.data.damage import spans_file
 from benchmark.results.files import digested_json, write_atomic
 from benchmark.run.unsound import remove_unsound
-from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, read_card
+from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, read_record
 from tests.benchmark.run.bench import Bench
 
 NOTHING = (0, 0, [])
@@ -56,6 +56,6 @@ def test_an_unfinished_pretraining_begins_again_and_health_is_measured_again(fin
         damage(finished, name, tmp_path / name, 0.0, time.time() + 3600)
     assert removed(finished) == (1, 4, ["pmq"])
     assert not folders["pmq"].exists()
-    card = read_card(folders["random"])
-    assert card is not None
-    assert card["health_sample"] == {"windows_sha256": ""}
+    record = read_record(folders["random"])
+    assert record is not None
+    assert record["health_sample"] == {"windows_sha256": ""}

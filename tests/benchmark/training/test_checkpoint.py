@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from benchmark.results.files import Damaged
-from benchmark.results.names import CARD
-from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder, load_encoder, read_card, save_encoder
+from benchmark.results.names import RECORD_FILE
+from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder, load_encoder, read_record, save_encoder
 from methods.encoders import get_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 
@@ -38,12 +38,12 @@ def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
     assert all(torch.equal(value, loaded.state_dict()[name]) for name, value in encoder.state_dict().items())
     assert loaded.dropout == loaded.config.dropout == 0.0
     assert (loaded.config.hidden, loaded.config.depth, loaded.config.output) == (4, 2, 8)
-    card = read_card(folder)
-    assert card is not None
-    assert (card["method"], card["loss"]) == ("pmq", [0.5, 0.25])
+    record = read_record(folder)
+    assert record is not None
+    assert (record["method"], record["loss"]) == ("pmq", [0.5, 0.25])
     for stored, problem in (({"name": "s4"}, "made with another encoder"), ({"size": 3}, "encoder.size")):
         with pytest.raises(ValueError, match=problem):
-            built_encoder(Dilated, card["encoder"] | stored, b"")
+            built_encoder(Dilated, record["encoder"] | stored, b"")
     save_encoder(tmp_path / "again", encoder, {})
     assert (tmp_path / "again" / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
 
@@ -52,7 +52,7 @@ def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
     ("name", "damage"),
     [
         (WEIGHTS, lambda content: content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]),
-        (CARD, lambda content: content.replace(b"0.25", b"0.75")),
+        (RECORD_FILE, lambda content: content.replace(b"0.25", b"0.75")),
     ],
 )
 def test_a_damaged_encoder_is_named_and_a_missing_one_is_none(
@@ -60,11 +60,11 @@ def test_a_damaged_encoder_is_named_and_a_missing_one_is_none(
 ) -> None:
     (folder / name).write_bytes(damage((folder / name).read_bytes()))
     line = rf"{name}: its content does not match its digest; the run command makes the encoder again"
-    for read in (read_card, lambda where: load_encoder(where, Dilated)):
+    for read in (read_record, lambda where: load_encoder(where, Dilated)):
         with pytest.raises(Damaged, match=line):
             read(folder)
     (folder / name).unlink()
-    assert read_card(folder) is None
+    assert read_record(folder) is None
     with pytest.raises(
         FileNotFoundError, match=r"no pretrained encoder in .*; the run command makes the encoder again"
     ):
@@ -76,18 +76,18 @@ def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Pa
     save_encoder(tmp_path / "other", Dilated(SIZE), {})
     (tmp_path / "other" / WEIGHTS).replace(folder / WEIGHTS)
     with pytest.raises(Damaged, match=WEIGHTS):
-        read_card(folder)
+        read_record(folder)
     save_encoder(tmp_path / "other", Dilated(SIZE), {})
-    for name in (WEIGHTS, CARD):
+    for name in (WEIGHTS, RECORD_FILE):
         (tmp_path / "other" / name).replace(folder / name)
-    with pytest.raises(Damaged, match=r"this is the card of other"):
-        read_card(folder)
+    with pytest.raises(Damaged, match=r"this is the record of other"):
+        read_record(folder)
 
 
 def test_a_users_encoder_with_another_source_is_refused(tmp_path: Path, encoder_text: str) -> None:
     (tmp_path / "mine.py").write_text(encoder_text)
     save_encoder(tmp_path / "key", get_encoder(str(tmp_path / "mine.py"))(), {})
-    assert read_card(tmp_path / "key")
+    assert read_record(tmp_path / "key")
     (tmp_path / "key" / SOURCE).write_text(encoder_text + "# altered")
     with pytest.raises(Damaged, match=SOURCE):
-        read_card(tmp_path / "key")
+        read_record(tmp_path / "key")
