@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from io import BufferedWriter, FileIO, TextIOWrapper
 from multiprocessing import get_context, parent_process, resource_tracker
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def shared_map(work: Callable[[Item], Result], items: Iterable[Item], processes:
         yield from map(work, items)
         return
     context = get_context("forkserver")  # imports once for the pools of all datasets
-    context.set_forkserver_preload(["__main__", "scipy.signal"])
+    context.set_forkserver_preload(["scipy.signal"])
     with semaphores():
         executor = ProcessPoolExecutor(processes, context, begin_worker)
     with executor as pool:
-        with interrupts_blocked():  # all processes start here, and inherit it
+        with starting_workers():  # all processes start here
             results = pool.map(work, items)
         yield from results
 
@@ -143,13 +143,20 @@ def end_with_parent() -> None:
 
 
 @contextmanager
-def interrupts_blocked() -> Iterator[None]:
-    """Let processes that are started within never hear Ctrl-C; this one hears afterwards what was sent meanwhile."""
+def starting_workers() -> Iterator[None]:
+    """Let processes that are started within never hear Ctrl-C, and import nothing of the script that runs here.
+
+    This process hears afterwards what was sent meanwhile. Workers import the script of their parent by default, and one
+    without `if __name__ == "__main__":` would run again in each.
+    """
     resource_tracker.ensure_running()  # started later, it would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")  # multiprocessing looks here for the file to import
     try:
         yield
     finally:
+        sys.modules["__main__"] = script
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

@@ -15,7 +15,7 @@ from multiprocessing import active_children, get_context
 from multiprocessing.queues import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from benchmark.process import GRACE_SECONDS, begin_worker, interrupts, interrupts_blocked, semaphores
+from benchmark.process import GRACE_SECONDS, begin_worker, interrupts, semaphores, starting_workers
 
 if TYPE_CHECKING:
     from benchmark.run.dask_engine import Dask
@@ -72,7 +72,7 @@ class Pool:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run a function in one of the processes, in new ones if one was killed."""
-        with interrupts_blocked():  # the processes that this starts inherit it
+        with starting_workers():
             try:
                 return self.executor.submit(function, *arguments)
             except BrokenProcessPool:

@@ -31,6 +31,17 @@ if __name__ == "__main__":
     print(next(pids), next(pids), flush=True)
     time.sleep(60)
 """
+WITHOUT_GUARD = """
+from benchmark.process import shared_map
+from benchmark.run.engine import open_engine
+from tests.benchmark.test_process import slow_pid
+
+print("the script runs", flush=True)
+pids = set(shared_map(slow_pid, range(4), 2))
+with open_engine("local", 2) as engine:
+    pids.add(engine.submit(slow_pid, 0).result())
+print(len(pids))
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +101,19 @@ def slow_pid(number: int) -> int:
     """Work that every process of a pool has some of."""
     time.sleep(0.2)
     return os.getpid()
+
+
+def test_a_script_without_a_guard_is_not_run_again_by_its_workers(tmp_path: Path) -> None:
+    script = tmp_path / "without_guard.py"
+    script.write_text(WITHOUT_GUARD)
+    shown = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert (shown.stdout, shown.stderr) == ("the script runs\n3\n", "")
 
 
 @pytest.mark.slow
