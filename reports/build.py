@@ -196,7 +196,10 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
     by_seed = frame.groupby([*CLASS_ID, "seed"], sort=False).mean().reset_index()  # over labelled subsets
     how = {f"{metric}_{name}": (metric, name) for metric in OF_A_CLASS for name in ("mean", "std")}
     grouped = by_seed.groupby(CLASS_ID, sort=False)
-    return grouped.agg(prevalence=("prevalence", "mean"), seeds=("seed", "nunique"), **how).reset_index()
+    scored = grouped.agg(prevalence=("prevalence", "mean"), seeds=("seed", "nunique"), **how).reset_index()
+    deviations = [f"{metric}_std" for metric in OF_A_CLASS]
+    scored[deviations] = scored[deviations].where(results.varies(scored), axis=0)
+    return scored
 
 
 def ranking_scores(truth: NDArray[np.int64], probability: NDArray[np.float32]) -> tuple[float, float]:

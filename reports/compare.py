@@ -1,8 +1,8 @@
 """A run held against another run, or against the numbers that a paper prints.
 
-Of two runs, a number is the mean over the seeds that both have, or over a run's own where they share none; a cell is
-identical where its scores and predictions have the same bits. Differences are not tested: `report --results A B`
-puts runs of the same settings into one table, which tests them.
+Of two runs, a number is the mean over the seeds and labelled subsets that both have, or over a run's own where they
+share none; a cell is identical where its scores and predictions have the same bits. Differences are not tested:
+`report --results A B` puts runs of the same settings into one table, which tests them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 from benchmark.results.metrics import COLUMNS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, numbers, sources
 from reports.load import differing_facts, incompatible
-from reports.results import Results, coordinates, mean_over_subsets
+from reports.results import Results, coordinates, is_identical
 from reports.words import mean_text, ratio_text, write_files
 
 NUMBER = ["evaluation", "variant", "ratio", "dataset", "metric"]
@@ -43,12 +43,13 @@ def compare(first: Results, second: Results, unit: str | None = None) -> Compari
     unit = unit or UNIT_OF_PROTOCOL[first.plan.config["protocol"]]
     one, two = ({coordinates(cell): cell.key for cell, _ in run.finished} for run in (first, second))
     identical = [is_identical(first, one[cell], second, two[cell]) for cell in one if cell in two]
-    by_seed = percents(first, unit, "a").merge(
-        percents(second, unit, "b"), on=[*NUMBER, "seed"], how="outer", sort=False
-    )
-    shared = by_seed[["a", "b"]].notna().all(axis=1)
-    alone = ~shared.groupby([by_seed[name] for name in NUMBER]).transform("any")
-    frame = over_seeds(by_seed[shared | alone])
+    sides = [percents(first, unit, "a"), percents(second, unit, "b")]
+    by_cell = sides[0].merge(sides[1], on=[*NUMBER, "seed", "subset"], how="outer", sort=False)
+    shared = by_cell[["a", "b"]].notna().all(axis=1)
+    alone = ~shared.groupby([by_cell[name] for name in NUMBER]).transform("any")
+    frame = over_seeds(by_cell[shared | alone])
+    for side, run in {"a_std": first, "b_std": second}.items():
+        frame[side] = frame[side].where(run.varies(frame))
     frame = frame.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
     both = frame.dropna(subset=["difference"])
     differing = both[both["difference"] != 0]
@@ -57,7 +58,7 @@ def compare(first: Results, second: Results, unit: str | None = None) -> Compari
         f"B: {second.name}",
         f"Cells: {len(identical)} in both, {sum(identical)} identical to the bit, {len(one) - len(identical)} "
         f"only in A, {len(two) - len(identical)} only in B.",
-        f"Numbers per {unit}, mean±std over the seeds that both runs have: {len(both)} in both, "
+        f"Numbers per {unit}, mean±std over the seeds and labelled subsets that both runs have: {len(both)} in both, "
         f"{len(both) - len(differing)} of them equal, {len(frame) - len(both)} in one run only.",
     ]
     if reasons := incompatible(second, first):
@@ -73,7 +74,9 @@ def beside(results: Results, source: str, unit: str | None = None) -> Comparison
     printed = pd.DataFrame([number for number in numbers() if number.source == source])
     printed = printed.rename(columns={"percent": "b", "std": "b_std", "column": "dataset"})
     printed["variant"] = printed["row"].map({title: name for name, title in results.plan.variants.items()})
-    frame = over_seeds(percents(results, unit, "a")).merge(printed[[*NUMBER, "b", "b_std"]], on=NUMBER)
+    here = over_seeds(percents(results, unit, "a"))
+    here["a_std"] = here["a_std"].where(results.varies(here))
+    frame = here.merge(printed[[*NUMBER, "b", "b_std"]], on=NUMBER)
     frame["difference"] = frame["b"] - frame["a"]
     facts = sources()[source]
     summary = [
@@ -85,16 +88,18 @@ def beside(results: Results, source: str, unit: str | None = None) -> Comparison
 
 
 def percents(results: Results, unit: str, side: str) -> pd.DataFrame:
-    """Return a line per seed of each number of the tables: `NUMBER`, seed, and the value in percent, named `side`."""
-    scores = mean_over_subsets(results.scores).dropna(subset=["value"])
+    """Return a line per cell of each number of the tables: `NUMBER`, seed, subset, and percent, named `side`."""
+    scores = results.scores.dropna(subset=["value"])
     scores = scores[(scores["unit"] == unit) & scores["metric"].isin(list(COLUMNS))]
-    return scores.assign(**{side: 100 * scores["value"]})[[*NUMBER, "seed", side]]
+    return scores.assign(**{side: 100 * scores["value"]})[[*NUMBER, "seed", "subset", side]]
 
 
-def over_seeds(by_seed: pd.DataFrame) -> pd.DataFrame:
-    """Return means and deviations of A, and where it is there of B, and B - A."""
+def over_seeds(by_cell: pd.DataFrame) -> pd.DataFrame:
+    """Return means and deviations of A, and where it is there of B, over the seeds' means, and B - A."""
+    sides = [side for side in ("a", "b") if side in by_cell]
+    by_seed = by_cell.groupby([*NUMBER, "seed"], sort=False)[sides].mean().reset_index()
     how: dict[str, Any] = {}
-    for side in [side for side in ("a", "b") if side in by_seed]:
+    for side in sides:
         how |= {side: (side, "mean"), f"{side}_std": (side, "std"), f"{side}_seeds": (side, "count")}
     frame: pd.DataFrame = by_seed.groupby(NUMBER, sort=False).agg(**how).reset_index()
     return frame.assign(difference=frame["b"] - frame["a"]) if "b" in frame else frame
@@ -104,14 +109,6 @@ def titles_of(results: Results) -> dict[str, str]:
     """Map rows and datasets to their titles."""
     datasets = {name: str(facts["title"]) for name, facts in results.plan.datasets.items()}
     return {**results.plan.variants, **datasets}
-
-
-def is_identical(first: Results, one: str, second: Results, two: str) -> bool:
-    """Tell whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
-    if first.rows[one].scores != second.rows[two].scores:
-        return False
-    arrays = zip(vars(first.predictions(one)).values(), vars(second.predictions(two)).values(), strict=True)
-    return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in arrays)
 
 
 def readable(frame: pd.DataFrame, titles: Mapping[str, str]) -> pd.DataFrame:

@@ -127,6 +127,25 @@ class Results:
         row = self.rows.get(key)
         return environment_of(row, self._records[0].get(row.pretrain_key)) if row else []
 
+    @cached_property
+    def constant(self) -> set[tuple[Any, ...]]:
+        """Variant, evaluation, dataset and label ratio whose finished cells all have the same predictions to the bit.
+
+        Their scores have no deviation: nothing that a seed varies moves them.
+        """
+        first: dict[tuple[Any, ...], str] = {}
+        varied = set()
+        for cell, _ in self.finished:
+            where = coordinates(cell)[:4]
+            if not is_identical(self, first.setdefault(where, cell.key), self, cell.key):
+                varied.add(where)
+        return first.keys() - varied
+
+    def varies(self, lines: pd.DataFrame) -> pd.Series[bool]:
+        """Tell of each line with variant, evaluation, dataset and ratio whether the predictions of its cells differ."""
+        where = lines[list(COORDINATES[:4])].itertuples(index=False, name=None)
+        return pd.Series([one not in self.constant for one in where], lines.index, dtype=bool)
+
     @property
     def unreadable_records(self) -> list[str]:
         """What is not used of the records of pretrainings, one line each."""
@@ -170,6 +189,14 @@ def run_of(store: Store, plan: Plan, source: Path) -> Results:
 def coordinates(cell: PlannedCell) -> tuple[Any, ...]:
     """Return the values of `COORDINATES` of a cell, independent of its key."""
     return tuple(getattr(cell, name) for name in COORDINATES)
+
+
+def is_identical(first: Results, one: str, second: Results, two: str) -> bool:
+    """Tell whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
+    if first.rows[one].scores != second.rows[two].scores:
+        return False
+    arrays = zip(vars(first.predictions(one)).values(), vars(second.predictions(two)).values(), strict=True)
+    return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in arrays)
 
 
 def mean_over_subsets(scores: pd.DataFrame) -> pd.DataFrame:

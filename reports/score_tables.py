@@ -22,7 +22,6 @@ from reports.computers import computer_text, computers_of
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways, differences
 from reports.results import Layout, Results, coordinates, mean_over_subsets, role_of
 from reports.words import (
-    ROUNDING,
     caption,
     escape_markdown,
     footers,
@@ -152,6 +151,7 @@ def _number(results: Results, planned: Sequence[PlannedCell], group: pd.DataFram
     finished = [cell for cell in planned if cell.key in results.rows]
     seeds, done = ({cell.seed for cell in cells} for cells in (planned, finished))
     percent = 100 * group["value"].dropna()  # (seeds,)
+    deviation = percent.std(ddof=1) if results.varies(group).any() else np.nan
     remarks = [seen] if seen and len(percent) else []
     if len(finished) < len(planned):
         remarks.append(f"{len(finished)} of {len(planned)} cells finished")
@@ -159,7 +159,7 @@ def _number(results: Results, planned: Sequence[PlannedCell], group: pd.DataFram
         reasons = ", ".join(dict.fromkeys(group.loc[group["value"].isna(), "undefined"])) or "not scored"
         remarks.append(f"undefined in {len(done) - len(percent)} of {len(done)} finished seeds: {reasons}")
     return {
-        "mean_percent": percent.mean(), "std_percent": percent.std(ddof=1), "n": len(percent), "planned": len(seeds),
+        "mean_percent": percent.mean(), "std_percent": deviation, "n": len(percent), "planned": len(seeds),
         "remark": "; ".join(remarks), "keys": " ".join(cell.key for cell in finished),
     }  # fmt: skip
 
@@ -234,7 +234,7 @@ def _printed(plan: Plan, layout: Layout, scores: pd.DataFrame) -> Iterator[dict[
 def number_text(score: Mapping[Any, Any], style: Style) -> str:
     """Return '**70.1**±0.8', '57.2 ≈': a line of `Table.scores` as text; a dash where there is no number."""
     mean, std = mean_text(score["mean_percent"]), score["std_percent"]
-    spread = style.spread.format(f"{std:.1f}") if std >= ROUNDING else ""
+    spread = "" if np.isnan(std) else style.spread.format(f"{std:.1f}")
     mark = style.mark.format(score["mark"]) if score["mark"] else ""
     return (style.bold.format(mean) if score["best"] else mean) + spread + style.tie * bool(score["tie"]) + mark
 

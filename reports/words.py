@@ -42,8 +42,6 @@ MOST_ROWS = 3
 """Rows that are named; of more, their number is."""
 UNLIKE = "Protocols, The same on another machine"
 """Section that says by how much scores differ then."""
-ROUNDING = 1e-9
-"""A standard deviation below it, in percent, is rounding."""
 PAPER_SIGNALS = {
     "rate": 250,
     "standardise": "recording",
@@ -102,8 +100,8 @@ def write_files(out: Path, contents: Mapping[str, str]) -> list[Path]:
 
 
 def mean_text(mean: float, std: float = np.nan) -> str:
-    """Return '70.1±0.8' for percents; '–' where there is no mean, nothing behind it where seeds do not vary."""
-    return "–" if np.isnan(mean) else f"{mean:.1f}" + (f"±{std:.1f}" if std >= ROUNDING else "")
+    """Return '70.1±0.8' for percents; '–' where there is no mean, nothing behind it where there is no deviation."""
+    return "–" if np.isnan(mean) else f"{mean:.1f}" + ("" if np.isnan(std) else f"±{std:.1f}")
 
 
 def and_text(names: Sequence[str]) -> str:
@@ -146,7 +144,7 @@ def caption(results: Results, layout: Layout) -> str:
         sentences.append(f"Lower is better: {and_text(lower)}.")
     sentences.append("Bold: best of its block." + " Italics: baselines, not ranked." * bool(layout.baselines))
     if is_frozen(layout.evaluation) and results.plan.config["protocol"] == "paper" and len(seeds) > 1:
-        sentences.append("A number without ± does not vary over seeds: the probe is deterministic.")
+        sentences.append("A number without ±, Overall apart, does not vary over seeds: the probe is deterministic.")
     return " ".join([*sentences, *simulated_text(results.plan, datasets)])
 
 

@@ -60,6 +60,16 @@ def test_means_are_over_the_seeds_that_both_have(write_store: WriteStore) -> Non
     assert "0 only in A, 3 only in B" in comparison.summary[2]
 
 
+def test_a_rerun_of_one_of_two_labelled_subsets_has_equal_numbers(write_store: WriteStore) -> None:
+    whole = load(write_store("a", complete=True))
+    cells = [replace(cell, seed=41, subset=cell.seed - 41) for cell in whole.plan.cells]
+    again = [cell for cell in cells if cell.subset == 1]
+    one, other = (replace(whole, plan=replace(whole.plan, cells=some)) for some in (cells, again))
+    comparison = compare(one, other)
+    assert "16 in both, 16 identical to the bit, 20 only in A" in comparison.summary[2]
+    assert "47 in both, 47 of them equal" in comparison.summary[3]
+
+
 def test_settings_that_differ_are_listed_and_paths_of_machines_are_not(write_store: WriteStore) -> None:
     def at(home: str) -> Callable[[Plan], Plan]:
         return lambda plan: replace(plan, config=plan.config | {"methods": [f"/home/{home}/mine.py"]})

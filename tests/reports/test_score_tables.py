@@ -99,6 +99,19 @@ def marked(means: dict[str, float], significant: list[tuple[str, str]], metric: 
     return {line.variant: "best" if line.best else "tie" if line.tie else "" for line in lines.itertuples()}
 
 
+def test_a_deviation_of_zero_is_printed_where_the_predictions_or_another_score_of_the_seeds_differ(
+    write_store: WriteStore,
+) -> None:
+    def alter(row: Row) -> Row:
+        scores = row.scores["heartbeat"]
+        same = dict.fromkeys(scores, 0.6) if row.variant == "moco" else scores | {"acc": 0.8}
+        return replace(row, scores=row.scores | {"heartbeat": same})
+
+    (table,) = tables(write_store(complete=True, alter=alter))
+    block = wide(table, 0.3, MARKDOWN)
+    assert [block.loc[name, ("Chapman", "ACC")] for name in ("PMQ", "MoCo")] == ["**80.0**±0.0", "60.0"]
+
+
 def test_a_row_near_the_best_that_is_not_significantly_different_is_marked() -> None:
     means = {"a": 70.0, "b": 69.0, "c": 68.0, "d": 70 - 100 * NEAR - 0.1, "e": np.nan}
     assert marked(means, [("b", "a")]) == {"a": "best", "b": "", "c": "tie", "d": "", "e": ""}
