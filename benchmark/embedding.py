@@ -67,17 +67,17 @@ class Description:
     """Content of config.json: all that makes an encoder's embeddings, and what is known of its making."""
 
     name: str
-    """Of the row in the tables, e.g. 'pmq'."""
+    """Name of the row in the tables, e.g. 'pmq'."""
     title: str
     encoder: dict[str, Any]
     """Name and sizes, and the digest of its source if a user wrote it (`methods.encoders.identity`)."""
     sha256: str
-    """Of the weights."""
+    """Digest of the weights."""
     segmentation: Segmentation
     per_trial: int
     """Consecutive windows standardised together; those left over at a recording's end are dropped."""
     precision: Literal["float32", "bf16"]
-    """In which the linear probe saw its embeddings."""
+    """Precision in which the linear probe saw the embeddings."""
     labels: Labels
     protocol: Protocol
     """`labels` and `protocol`: of the task that the scores in the model card are of."""

@@ -27,9 +27,9 @@ class ClipReportConfig(ETPConfig):
     """Hyperparameters of CLIP-Report; the defaults are MERL's."""
 
     latent_dropout: Annotated[Share, Choice((0.05, 0.1, 0.2))] = 0.1
-    """Of the two latent views, whose difference it is beside their linear layers."""
+    """Dropout of the two latent views, which differ by it and by their linear layers."""
     uma_weight: LossWeight = 1.0
-    """Of the uni-modal loss; 0 leaves it out."""
+    """Weight of the uni-modal loss; 0 leaves it out."""
     recipe: Recipe = field(default_factory=lambda: Recipe(lr=2e-4, weight_decay=1e-5, batch_size=512))
 
 

@@ -193,7 +193,7 @@ def renumbered(batch: Batch) -> Batch:
 
 
 def evaluation_changes_nothing(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
-    """In evaluation the loss is finite, and no parameter and no buffer moves."""
+    """Evaluation gives a finite loss, and moves no parameter and no buffer."""
     method = new_method(kind, encoder).eval()
     before = deepcopy(method.state_dict())
     with torch.no_grad():
@@ -230,7 +230,7 @@ METHOD_CHECKS = (
     is_built_from_its_config, loss_is_a_finite_scalar, gradients_reach_the_encoder, uses_both_views,
     compares_ids_alone, evaluation_changes_nothing, resumes_to_the_bit, learns,
 )  # fmt: skip
-"""Of a method that trains; one that does not has the first alone."""
+"""Checks of a method that trains; the first one is that of a method that does not."""
 
 
 def shapes_follow_the_config(kind: type[Encoder]) -> None:
@@ -307,7 +307,7 @@ def every_parameter_learns(kind: type[Encoder]) -> None:
 
 @torch.no_grad()
 def windows_are_independent(kind: type[Encoder]) -> None:
-    """In evaluation no window depends on the others or on those before, and no random number is drawn."""
+    """Evaluation embeds each window alone: it depends on no other window, and draws no random number."""
     encoder, x = new_encoder(kind, dropout=0.5).eval(), noise()
     before, generator = deepcopy(encoder), torch.get_rng_state()
     steps = encoder(x)  # (B, S', K)

@@ -32,7 +32,7 @@ class MAEConfig(MethodConfig):
     normalise: bool = True
     """Reconstruct each patch with mean 0 and variance 1."""
     decoder_width: Annotated[int, Field(ge=4, multiple_of=4)] = 256
-    """Of the decoder's tokens."""
+    """Width of the decoder's tokens."""
     decoder_depth: Annotated[int, Field(ge=1)] = 4
     """Blocks, each of four heads."""
     recipe: Recipe = field(default_factory=lambda: Recipe(lr=1.5e-4))

@@ -91,7 +91,7 @@ class SimCLR(Siamese):
 
 
 Weight = Annotated[float, Field(ge=0), Log(1.0, 50.0)]
-"""Of a term; 0 leaves it out."""
+"""Weight of a term; 0 leaves it out."""
 
 
 @dataclass(frozen=True)

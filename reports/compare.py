@@ -28,7 +28,7 @@ class Comparison(NamedTuple):
     """What `report --compare` and `report --beside` write and print."""
 
     name: str
-    """Of the files, without ending."""
+    """Name of the files, without ending."""
     summary: list[str]
     settings: pd.DataFrame
     """The settings that differ; empty beside printed numbers."""

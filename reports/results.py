@@ -247,7 +247,7 @@ class Layout:
     baselines: frozenset[str] = frozenset()
     """Rows that are not ranked and are part of no statistic."""
     unchanged: str = ""
-    """Of ablations or a sweep, the row of the method's own settings, if it is there."""
+    """Row of the method with its unchanged settings, beside ablations or a sweep; '' where it is missing."""
 
     @property
     def ratios(self) -> tuple[float, ...]:

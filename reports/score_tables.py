@@ -36,7 +36,7 @@ from reports.words import (
 
 DASH = "–"
 MARKS = [letter * times for times in (1, 2, 3) for letter in "abcdefghijklmnoprstuvwxyz"]
-"""Of footnotes."""
+"""Marks of footnotes."""
 CSV_COLUMNS = [
     "evaluation", "unit", "ratio", "variant", "title", "dataset", "metric", "mean_percent", "std_percent", "n",
     "planned", "best", "tie", "remark", "keys",

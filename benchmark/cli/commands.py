@@ -288,4 +288,4 @@ COMMANDS = {
         ("check ./mine.py  # what a method or an encoder of one's own has to hold to",),
     ),
 }
-"""In the order of the help."""
+"""Name -> command, in the order of the help."""

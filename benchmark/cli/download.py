@@ -56,7 +56,7 @@ class Release:
     subset: str
     url: str
     subfolder: str
-    """Of the release, that becomes the dataset's folder; '' for all of it."""
+    """Folder of the release that becomes the dataset's folder; '' for the whole release."""
     patterns: Sequence[str]
     gigabytes: float
     root: Path

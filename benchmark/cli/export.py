@@ -55,7 +55,7 @@ class Pretrained:
     variant: str
     """Row of the run's tables."""
     folder: Path
-    """In the store; its name is the key of the pretraining."""
+    """Folder in the store; its name is the key of the pretraining."""
     record: dict[str, Any]
     """What the store knows of its training."""
     cells: list[PlannedCell]

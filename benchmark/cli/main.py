@@ -43,7 +43,7 @@ OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 ABOUT = "Compare contrastive pretraining methods for ECG: pretrain, fine-tune, tabulate."
 DEFAULT_COMMAND = "run"
 FEW_EXAMPLES = 3
-"""Of the overview."""
+"""Number of examples in the overview."""
 SIMULATED, REAL = "demo", "own"
 """Config where `--config` names none: of simulated cohorts, of real data."""
 SIZES_BY_RECORDINGS: tuple[tuple[float, dict[str, int], int], ...] = (

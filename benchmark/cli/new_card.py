@@ -102,7 +102,7 @@ class FolderScan(NamedTuple):
     """The recordings; none of a stacked file some array of which may name its rows."""
     tables: list[str]
     shapes: dict[str, tuple[int, ...]]
-    """Of the arrays of the first file; {} of another format."""
+    """Name -> shape of the arrays of the first file; {} for another format."""
     unused: list[str]
     """What else lies there, a line a kind."""
 
@@ -211,7 +211,7 @@ class LabelDraft(NamedTuple):
     """What a draft takes from the columns that may hold labels."""
 
     lines: Lines
-    """Of `labels`; {} where no column may."""
+    """Lines of the section `labels`; {} where no column can hold labels."""
     unused: Sequence[str] = ()
     """Columns that are neither used nor in a question."""
 

@@ -24,7 +24,7 @@ from reports.second_opinion import second_opinion, tables_of, write_opinion
 from reports.words import ratio_text, warnings
 
 PLAIN = Style(text=str, bold="*{}", italic="{}", spread="±{}", tie=" ≈", mark=" ({})")
-"""Of numbers on the console: the best has a star."""
+"""Style of numbers on the console: the best has a star."""
 
 
 def report(arguments: Namespace, console: Console) -> int:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # types of pydantic's errors
 LIST_OR_DICT = re.compile(r"(list|dict|function-\w+)\[.*")
-"""In the path of pydantic's error: a member of a union that is no section, and no key."""
+"""A part of pydantic's path of an error that is neither a section nor a key: a member of a union."""
 
 
 class ConfigError(ValueError):

@@ -111,7 +111,7 @@ class Data(Section):
     task: Annotated[list[str], Field(min_length=1)] = [DEFAULT_TASK]
     """Tasks; a column is a dataset under one that it has (docs/PROTOCOLS.md). default: the dataset's own classes."""
     labels: Labels = "single"
-    """Of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid, as other tasks."""
+    """Labels of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid."""
     segmentation: Annotated[Heartbeats | Recordings, Discriminator("kind")] = Heartbeats()
     """How recordings become windows: `kind: heartbeats` or `kind: recordings`, with the keys of that kind."""
     rate: Rate = 250
@@ -172,10 +172,10 @@ class Finetune(Section):
     epochs: Count = 50
     """Passes over the labelled subset."""
     lr: Rates = [1e-4]
-    """Of AdamW, constant: one rate, or several, each trained with, of which the best by validation macro-F1 is used. By
-    default 1e-4 as in the paper, and four rates under `protocol: strict` (docs/PROTOCOLS.md)."""
+    """Constant learning rate of AdamW: one, or several, of which the best by validation macro-F1 is used. By default
+    1e-4 as in the paper, and four rates under `protocol: strict` (docs/PROTOCOLS.md)."""
     weight_decay: NotNegative = 1e-2
-    """Of AdamW."""
+    """Weight decay of AdamW."""
     batch_size: BatchSize = 256
     """Windows."""
     least_updates: Count = 1
@@ -204,9 +204,9 @@ class Attention(Section):
     epochs: Count = 20
     """Passes over the labelled subset."""
     lr: Rates = [1e-3]
-    """Of AdamW, constant: one rate, or several as in `finetune.lr`; four by default under `protocol: strict`."""
+    """Constant learning rate of AdamW: one, or several as in `finetune.lr`; four by default under `strict`."""
     weight_decay: NotNegative = 1e-2
-    """Of AdamW."""
+    """Weight decay of AdamW."""
     batch_size: BatchSize = 128
     """Windows."""
     least_updates: Count = 20
@@ -247,7 +247,7 @@ class Knn(Section):
     neighbours: Annotated[list[Count], Field(min_length=1)] = [1, 5, 20, 100]
     """Candidate numbers k of neighbours; the first best by validation macro-F1 is used."""
     temperature: Positive = 0.07
-    """Of the votes: the lower, the more the nearest count (0.07: Wu et al. 2018, "Instance discrimination")."""
+    """Temperature of the votes: the lower, the more the nearest count (0.07 in Wu et al. 2018)."""
 
 
 class Supervised(Section):
@@ -259,7 +259,7 @@ class Supervised(Section):
     """Highest of the one-cycle schedule (AdamW): one, or several as in `finetune.lr`; four by default under
     `protocol: strict`."""
     weight_decay: NotNegative = 1e-2
-    """Of AdamW, on all parameters."""
+    """Weight decay of AdamW, on all parameters."""
     batch_size: BatchSize = 128
     """Windows."""
     head_hidden: Count = 128

@@ -69,7 +69,7 @@ class Recorded(NamedTuple):
     title: str
     signal: SignalFacts
     side: str
-    """Of the split, '' where none is tested; the patient, where each is tested by what is learned on others."""
+    """Side of the split, '' where none is tested; the patient, where each is tested by what is learned on others."""
     pretrained: bool
 
 

@@ -81,7 +81,7 @@ class Trials:
     per_trial: int
     """P, windows of a pseudo-trial."""
     scale: Scale | None = None
-    """By which what is taken is standardised; None: it stays as it was kept."""
+    """Mean and deviation that standardise the windows when they are read; None: they are not standardised."""
 
     def take(
         self, trial: NDArray[np.int64], first: NDArray[np.int64] | int = 0, windows: int = 1
@@ -158,7 +158,7 @@ class PatientIndex(NamedTuple):
 
     order: Tensor
     position: Tensor
-    """Of a pseudo-trial in the order."""
+    """Position of each pseudo-trial in the order."""
     patient_start: Tensor
     patient_count: Tensor
     recording_start: Tensor
@@ -202,7 +202,7 @@ def draw_partner(
 
 
 class Pairs(NamedTuple):
-    """Where the two windows of B pairs lie: pseudo-trials of the corpus and first samples in them, (B,) each."""
+    """The two windows of B pairs: numbers of their pseudo-trials and first samples in them, (B,) each."""
 
     trial: Tensor
     first: Tensor
@@ -223,7 +223,7 @@ class Corpus:
     chosen: NDArray[np.int64]
     """(T,) their numbers in `trials`."""
     device: torch.device
-    """Where batches go."""
+    """Device to which batches are moved."""
     random_start: bool = False
     """Whether a window may begin at any sample; heartbeats begin where they were cut."""
     text: Tensor | None = None  # (T, E) embedded report of the recording, on the device

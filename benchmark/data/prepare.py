@@ -62,7 +62,7 @@ SIGNS = {LEADS.index(lead): np.sign(shares) for lead, shares in LIMB_SHARES.item
 LARGEST_ERROR = 0.1
 """Root mean square of what I and II leave unexplained, as a share of the limb leads'; real files have 0.02."""
 PARTS = 200
-"""Of a recording's time, in an outline."""
+"""Number of parts of a recording's time in an outline."""
 
 
 class SignalFacts(NamedTuple):
@@ -77,7 +77,7 @@ class SignalFacts(NamedTuple):
     warning: str = ""
     """What is doubtful about its leads."""
     outline: Sequence[int] = ()
-    """Of `outline_of`."""
+    """Outline of the recording (`outline_of`)."""
     doubts: tuple[str, ...] = ()
     """What else is doubtful about it: kind, colon, details."""
 
@@ -128,24 +128,24 @@ class Prepared:
     entries: tuple[Entry, ...]
     """The R usable recordings."""
     signals: tuple[SignalFacts, ...]
-    """Of the R usable recordings."""
+    """Facts of the signals of the R usable recordings."""
     skipped: tuple[Skipped, ...]
     fingerprint: str
     """16 hex digits of the hash of what the windows are computed from; the same on every processor."""
     folder: Path
     """Its folder in the cache."""
     warnings: tuple[str, ...] = ()
-    """Of the listing."""
+    """Warnings of the listing."""
     segmentation: Segmentation = HEARTBEATS
     first_label_counts: bool = False
     """Whether the first label stands for a recording in a single-label task (`datasets.base`)."""
     how_to_get: str = ""
     """One line: source of the real data."""
     dataset: str = ""
-    """Where this is a named task of a dataset (benchmark.data.splits): the dataset's name."""
+    """Name of the dataset of which this is a named task (benchmark.data.splits); '' for a dataset itself."""
     members: tuple[tuple[Prepared, NDArray[np.int64]], ...] = ()
-    """Of several datasets as one (benchmark.data.joined): these, in whose files its windows lie, and numbers of their
-    recordings, ascending."""
+    """The joined datasets (benchmark.data.joined), in whose files the windows lie, each with the ascending numbers of
+    its recordings."""
 
     @property
     def dataset_name(self) -> str:

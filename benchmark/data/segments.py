@@ -40,7 +40,7 @@ class Segmentation:
     stride: int = 0
     """Samples from the beginning of a crop to that of the next; 0 for heartbeats."""
     raw: bool = False
-    """In mV, instead of standardised per recording and lead."""
+    """Whether windows are in mV, not standardised per recording and lead."""
     pad: bool = False
     """A recording shorter than a window is lengthened by zeros, instead of skipped."""
     beats: Beats = "authors"

@@ -37,7 +37,7 @@ Standardise = Literal["recording", "dataset", "none"]
 """recording: z-score per recording and lead; dataset: one mean and deviation; none: mV."""
 ValidationLabels = Literal["share", "whole"]
 VALIDATION_LABELS: dict[Protocol, ValidationLabels] = {"paper": "whole", "strict": "share"}
-"""By default, of each protocol."""
+"""Default of each protocol."""
 SplitBy = Literal["protocol", "shuffled"]
 """How recordings without official folds are split."""
 
@@ -90,11 +90,11 @@ VALIDATION_FOLD, TEST_FOLD = 9, 10
 SIDE_OF_FOLD = {VALIDATION_FOLD: 1, TEST_FOLD: 2}
 """Number of the side in `Split`; other folds, 1 to 8, are trained on, as PTB-XL's authors recommend."""
 TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
-"""Of the recordings, and of those that are not tested, in a shuffled split."""
+"""Share of all recordings, and of those that are not tested, in a shuffled split."""
 SEVERAL_LABELS = "several labels"
 """Why a recording is on no side of a single-label task."""
 HELD_OUT = 8
-"""Of the patients whom a part of a cross-validation does not test, every eighth is validated on."""
+"""One patient in eight of those whom a part of a cross-validation does not test is used for validation."""
 
 
 class Split(NamedTuple):
@@ -170,7 +170,7 @@ def _shuffled(rest: list[int]) -> list[list[int]]:
 def _strata(
     entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable: Iterable[int]
 ) -> list[list[list[int]]]:
-    """Of each class the patients whose rarest class it is, in name order, each a list of recordings."""
+    """List, for each class, the patients whose rarest class it is, in name order, each as a list of recordings."""
     recordings = grouped((entries[index].patient, index) for index in usable)
     labels_of = {patient: {label for i in indices for label in classes[i]} for patient, indices in recordings.items()}
     patients_with = Counter(label for labels in labels_of.values() for label in labels)
@@ -353,7 +353,7 @@ class DatasetTask:
 
     @property
     def name(self) -> str:
-        """In cells, rows and files: 'ptb-xl', 'ptb-xl.rhythm'."""
+        """Name in cells, rows and files: 'ptb-xl', 'ptb-xl.rhythm'."""
         return self.dataset if self.named is None else f"{self.dataset}.{self.task}"
 
     @property

@@ -112,7 +112,7 @@ class Task:
     pool: Pool = "mean"
     """How the windows of a recording vote."""
     crops: Crops | None = None
-    """Of the training side, where recordings are kept whole: what an encoder is trained on in place of its windows."""
+    """Crops of the training side, on which an encoder is trained in place of windows, where recordings are whole."""
 
     def sides(self) -> dict[str, Windows]:
         """Return the three splits by name."""
@@ -147,7 +147,7 @@ class Sides:
     numbers: dict[str, NDArray[np.int64]]
     """'train', 'validation' and 'test' -> numbers of the pseudo-trials there."""
     problems: tuple[str, ...]
-    """Which sides have no window, and why, or why fewer than two classes can be scored."""
+    """Reasons why a side has no window, or why fewer than two classes can be scored."""
     device: torch.device
 
     @cached_property

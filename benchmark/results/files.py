@@ -23,7 +23,7 @@ from benchmark.process import SHARED_MEMORY
 T = TypeVar("T")
 KEY_LENGTH = 16
 KEY_PATTERN = f"[0-9a-f]{{{KEY_LENGTH}}}"
-"""Of a key. Files are named by keys, so that no other text of a stored file may be taken for one."""
+"""Pattern of a key. Files are named by keys, so that no other text of a stored file may be taken for one."""
 
 
 def digest(value: object) -> str:

@@ -42,7 +42,7 @@ ABOUT_BASELINES: dict[Baseline, str] = {
 }
 """Reference row of a table -> a line for `list`."""
 Preset = Literal["unified", "paper"]
-"""Where the recipes and hyperparameters of the methods come from."""
+"""Origin of the recipes and hyperparameters of the methods."""
 DEFAULT_TASK = "default"
 """The task of a dataset's own classes; its columns are named by the dataset alone."""
 AT = "@"
@@ -193,7 +193,7 @@ class Printed(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where numbers were printed."""
+    """A publication whose printed numbers can stand beside a run's."""
 
     name: str
     cite: str

@@ -138,7 +138,7 @@ class Predictions:
 
 @dataclass(frozen=True, config=STRICT)
 class PlannedCell:
-    """One cell of a plan; its finished row, whose fields these are, is stored under `key`."""
+    """One cell of a plan; its row, which repeats these fields, is stored under `key` once it is finished."""
 
     key: Key
     variant: str

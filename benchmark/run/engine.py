@@ -1,4 +1,4 @@
-"""Where tasks run: this process, processes of this machine, or the workers of a Dask scheduler, whoever started them.
+"""The engines that run tasks: this process, processes of this machine, or the workers of a Dask scheduler.
 
 An engine is a pool of workers that run one task at a time each, behind the interface of `concurrent.futures`.
 """

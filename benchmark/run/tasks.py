@@ -1,6 +1,7 @@
 """The tasks of a grid: what the store lacks, what a worker does at once, and the loop that hands them to an engine.
 
-`run` is what engines call. Results, failures and checkpoints are files of the store; no exception crosses an engine.
+Engines call `run`. Results, failures and checkpoints are files of the store. A task that fails returns how it ended;
+only a worker that must not run any task of the grid raises (`refuse_unfit`).
 """
 
 from __future__ import annotations

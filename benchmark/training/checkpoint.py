@@ -41,9 +41,9 @@ class History:
     updates: int
     batch_size: int
     health: list[dict[str, Any]] = field(default_factory=list)
-    """Of `health.measure`, before the first epoch and after each."""
+    """Results of `health.measure`, before the first epoch and after each."""
     computed_on: list[dict[str, Any]] = field(default_factory=list)
-    """Of `machine.computer`, of all that it ran on, in their order."""
+    """Results of `machine.computer` on all computers that it ran on, in their order."""
 
 
 @dataclass

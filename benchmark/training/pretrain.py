@@ -29,7 +29,7 @@ from benchmark.training.health import measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
 WARMUP_SHARE = 0.05
-"""Of the updates of the schedule `warmup-cosine`."""
+"""Share of the updates of `warmup-cosine` in which the rate rises."""
 PRETRAIN_VERSION = 3
 CHECKPOINT_SECONDS = 120.0
 """Within an epoch. A killed run loses at most this."""

@@ -53,7 +53,7 @@ class SignalFormat:
     rate: Annotated[int, Field(ge=25, le=2000, strict=True)]
     """Hz."""
     leads: Annotated[tuple[Lead, ...], Field(min_length=1)]
-    """In the order in which it reads them."""
+    """Leads in the order in which the encoder reads them."""
     unit: Literal["mV", "uV", "V"]
     seconds: Annotated[float, Field(ge=0.25, le=60, strict=True)] | None = None
     """Length of a window; a recording gives as many as it holds, and a shorter one is lengthened by zeros."""
@@ -92,12 +92,12 @@ class PretrainedEncoder(Encoder):
 
     Config: ClassVar[type[EncoderConfig]] = PretrainedConfig
     title: ClassVar[str]
-    """In tables."""
+    """Title in tables."""
     signals: ClassVar[SignalFormat]
     features: ClassVar[int]
     """K, the width of `encode`."""
     licence: ClassVar[str]
-    """Of the weights, e.g. 'MIT'; 'unknown'."""
+    """Licence of the weights, e.g. 'MIT'; 'unknown'."""
     pretrained_on: ClassVar[tuple[str, ...] | None]
     """Names of datasets, or 'other: NAME' for one that the suite does not know; None: not known."""
     weights: ClassVar[tuple[str, ...]] = ()

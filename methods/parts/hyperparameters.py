@@ -42,7 +42,7 @@ Space = Log | Choice
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float, Field(gt=0), Log(0.03, 0.5)]
-"""Of the softmax over candidate keys: similarities are divided by it."""
+"""Temperature of the softmax over candidate keys: similarities are divided by it."""
 Momentum = Annotated[Share, Choice((0.9, 0.99, 0.996, 0.999))]
 """Share of the momentum copy that stays in an update (PMQ, Eq. 2)."""
 TimeMask = Annotated[Share, Choice((0.0, 0.1, 0.25, 0.5))]
@@ -50,7 +50,7 @@ TimeMask = Annotated[Share, Choice((0.0, 0.1, 0.25, 0.5))]
 FrequencyMask = Annotated[Share, Choice((0.0, 0.05, 0.1, 0.25))]
 """Share of the spectrum's elements hidden in either view."""
 LossWeight = Annotated[float, Field(ge=0), Log(0.05, 1.0)]
-"""Of one of a method's losses; 0 leaves it out."""
+"""Weight of one of a method's losses; 0 leaves it out."""
 LearningRate = Annotated[float, Field(gt=0, strict=True), Log(1e-4, 1e-2)]
 """Peak of the schedule."""
 WeightDecay = Annotated[float, Field(ge=0, strict=True), Choice((0.0, 1e-4, 1e-3, 1e-2, 1e-1))]

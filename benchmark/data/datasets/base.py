@@ -94,7 +94,7 @@ class Recording:
     fs: float
     """Sampling rate in Hz."""
     report: str = ""
-    """Of a simulated recording whose report is made with its signal; it takes the place of its entry's."""
+    """Report of a simulated recording, which is made with its signal and replaces that of its entry."""
     doubts: tuple[str, ...] = ()
     """What is odd in its file and could be read in one way only: kind, colon, details."""
 
@@ -118,7 +118,7 @@ class DatasetInfo(Protocol):
     """What tables and tasks need to know of a dataset, with or without its folder."""
 
     name: str
-    """In flags, configs and rows."""
+    """Name in flags, configs and rows."""
     title: str
     """As printed in a table, e.g. 'PTB-XL'."""
     how_to_get: str
@@ -137,7 +137,7 @@ class DatasetKind(DatasetInfo, Protocol):
     """A dataset before its folder is known: a reader's class, or a card (benchmark.data.datasets)."""
 
     licence: str
-    """Of the real data, as its publisher states it; '' where none is stated."""
+    """Licence of the real data, as its publisher states it; '' where none is stated."""
 
     @property
     def cite(self) -> str:

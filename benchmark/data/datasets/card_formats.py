@@ -48,17 +48,17 @@ SUFFIXES: dict[str, Format] = {
 """Suffix of the files -> their format, where the card states none."""
 AT_THOUSANDS = "numbers whose comma or point was taken to stand at thousands"
 NO_LEAD = "-"
-"""In the place of a lead: a column that is not used."""
+"""Name of a column that is no lead and is not used."""
 PADDING_SECONDS = 0.05
 """For so long no lead of an ECG is exactly zero; a few samples may be."""
 SAME_RATE = 1e-3
 """Relative difference up to which two rates are one: times are rounded."""
 DAMAGE = re.compile("truncat|mismatch|checksum|not closed|incomplete")
-"""In a warning of ecgdatakit: the samples are not those that were written."""
+"""Words of a warning of ecgdatakit: the samples are not those that were written."""
 GAPS = re.compile("has gaps|without a gap")
-"""In a warning of ecgdatakit: what it joins was not recorded at one go."""
+"""Words of a warning of ecgdatakit: the parts that it joins were not recorded without a break."""
 HARMLESS = re.compile("(?i)additional|header size")
-"""In a warning of ecgdatakit: median beats beside the rhythm, which nothing is taken from; a size that is known."""
+"""Words of a warning of ecgdatakit that changes no sample: median beats beside the rhythm, a known size."""
 RATES = re.compile(r"(?i)(fs|sr|rate|freq(uency)?|sampl(e|ing)[ _]?(rate|freq(uency)?))([ _]?hz)?")
 TIMES = re.compile(r"(?i)(time|times|t|elapsed|timestamp|seconds|ms)([^a-z].*)?")
 STARTS = ("start_sample", "LeadTimeOffset", "sample_skew_ms")

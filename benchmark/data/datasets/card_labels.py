@@ -29,7 +29,7 @@ from benchmark.results.canonical import (
 
 
 class CardLabels(CardSection):
-    """Which cells of the table, or comments of the headers, make which classes."""
+    """The classes, and the cells of the table or comments of the headers that make them."""
 
     classes: Annotated[list[Word], Field(min_length=2)]
     column: Word | list[Word] | None = None

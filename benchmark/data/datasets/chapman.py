@@ -29,7 +29,7 @@ RHYTHMS = {row["statement"]: row["rhythm"] for row in _ROWS if row["rhythm"]}
 RHYTHMS_PHYSIONET = {**RHYTHMS, "195101003": "GSVT"}  # PhysioNet: wandering rhythm; Challenge: pacemaker
 PHYSIONET, FIGSHARE = "WFDBRecords", "figshare ECGDataDenoised"
 COLUMNS = ("FileName", "Rhythm", "Beat")
-"""Of Diagnostics.xlsx; the last one has conditions, separated by blanks."""
+"""Columns of Diagnostics.xlsx; the last one has conditions, separated by blanks."""
 
 
 class Chapman(WFDBFolder):
@@ -138,7 +138,7 @@ _CONDITIONS = {row["statement"]: row["condition"] for row in _ROWS if row["condi
 CLASSES = tuple(dict.fromkeys(_CONDITIONS.values()))
 """Acronyms of ConditionNames_SNOMED-CT.csv: MERL's 38 classes (Liu et al., ICML 2024), in the order of its files."""
 CONDITION_OF_STATEMENT = _CONDITIONS | {name: name for name in CLASSES}
-"""Of the codes of headers and the acronyms of figshare's table.
+"""Condition of each code of the headers and of each acronym of figshare's table.
 
 Where ConditionNames_SNOMED-CT.csv gives several acronyms to one code, the first. Bradycardia is not among the classes,
 so a recording with it alone is dropped.

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from benchmark.data.datasets.base import counted, grouped, some
 
 LOCK = "~$"
-"""In the names of Excel's marks of open files."""
+"""Beginning of the names of Excel's marks of open files."""
 ANNEX = ".git/annex/"
-"""In the targets of git-annex's links, which lead nowhere until their files are fetched."""
+"""Part of the targets of git-annex's links, which lead nowhere until their files are fetched."""
 
 
 class Unread(NamedTuple):
@@ -38,7 +38,7 @@ class FolderWalk(NamedTuple):
 
     root: Path
     paths: list[str]
-    """Of the files, sorted, also those below links to folders."""
+    """Paths of the files, sorted, also of those below links to folders."""
     warnings: tuple[str, ...]
     """What was not entered or followed, a line of each kind with its number and examples, without full stop."""
 

@@ -25,7 +25,7 @@ class Statement(NamedTuple):
 
     code: str
     kinds: str
-    """Of 'diagnostic', 'form' and 'rhythm' those that it is, separated by blanks."""
+    """Kinds of the statement ('diagnostic', 'form', 'rhythm'), separated by blanks."""
     superclass: str
     """Column diagnostic_class; '' for a statement that is not diagnostic."""
     subclass: str
@@ -33,7 +33,7 @@ class Statement(NamedTuple):
 
 
 SCP_STATEMENTS = tuple(Statement(**row) for row in rows_beside(__file__, "ptb_xl_statements.csv"))
-"""In the order of the release."""
+"""The statements in the order of the release."""
 SUPERCLASS_OF_CODE = {statement.code: statement.superclass for statement in SCP_STATEMENTS}
 PTB_XL_TASKS = {
     "all": "every statement",

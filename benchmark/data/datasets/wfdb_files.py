@@ -53,9 +53,9 @@ LONGEST = 3600
 BEYOND = 1e9
 """mV; larger values count as infinite."""
 NO_FILTER = re.compile(r"plugin|filter .* not registered")
-"""In h5py's words: a file is sound, and what decompresses it is not installed."""
+"""Words of h5py for a sound file whose decompressing filter is not installed."""
 OBJECTS = re.compile(r"[Oo]bject arrays|Python objects")
-"""In NumPy's words: loading an array would execute what is stored in it."""
+"""Words of NumPy for an array whose loading would execute stored code."""
 
 
 class Samples(NamedTuple):
@@ -64,9 +64,9 @@ class Samples(NamedTuple):
     signal: NDArray[np.float64]
     """(n, L) in the units of the columns."""
     leads: Sequence[str] = ()
-    """Names of the columns; none where the file names them not."""
+    """Names of the columns; none where the file does not name them."""
     units: Sequence[str] = ()
-    """Of the columns; none where the file states them not."""
+    """Units of the columns; none where the file does not state them."""
     fs: float = 0.0
     """Hz; 0 where the form of the file has no place for it."""
     rates: Mapping[str, float] = MappingProxyType({})

@@ -53,7 +53,7 @@ CLASS_OF_CODE: dict[str, Mapping[str, str]] = {
 
 
 COHORTS = {row.pop("cohort"): row for row in rows_beside(__file__, "cohorts.csv")}
-"""By name, in the order that seeds their streams; names and shares of a cell are in the order in which they are drawn.
+"""Name -> cohort, in the order that seeds their streams; names and shares of a cell are in the order of their draws.
 
 Superclasses of PTB-XL and first labels of CPSC2018 are as often as in the real ones.
 """

@@ -94,8 +94,8 @@ def twelve_leads(eight: NDArray[np.float32]) -> NDArray[np.float32]:
 
 BEAT_KINDS = ("SINUS", "ATRIAL", "VENTRICULAR", "BLOCKED", "ESCAPE")
 SINUS, ATRIAL, VENTRICULAR, BLOCKED, ESCAPE = range(5)
-"""In the basic rhythm (sinus, fibrillation, ...), premature atrial, premature ventricular, sinus without conduction,
-and junctional escape."""
+"""Beats in the basic rhythm (sinus, fibrillation, ...), premature atrial, premature ventricular, sinus without
+conduction, and junctional escape."""
 CLOCKS = ("P", "R", "J")
 """Origin of a wave's time: onset of P, peak of R, or the J point (whose times scale with the RR interval)."""
 

@@ -17,7 +17,7 @@ from benchmark.data.datasets.base import rows_beside
 from benchmark.data.simulate.patient import clash
 
 GRADES = ("normal", "borderline", "abnormal")
-"""Of the whole ECG, in ascending order."""
+"""Grades of the whole ECG, in ascending order."""
 RAPID_RATE = 110
 """Beats per minute from which fibrillation has a rapid ventricular response."""
 
