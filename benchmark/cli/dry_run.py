@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,9 +13,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from benchmark.cli.main import OK, USAGE
+from benchmark.cli.refusals import are_refused, refuse_audited
 from benchmark.config.config import Config, with_settings
 from benchmark.config.load import Folders
-from benchmark.data.datasets.base import Dataset
+from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.joined import JOIN, datasets_in
 from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.segments import Segmentation
@@ -31,7 +34,7 @@ from benchmark.run.datasets import (
     names_of,
     with_columns,
 )
-from benchmark.run.grid import Pretraining, Variant, make_grid
+from benchmark.run.grid import Pretraining, Variant, make_grid, select
 from benchmark.run.pretraining import estimated_updates, new_method, seconds_per_update
 from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note
@@ -50,15 +53,44 @@ def name_damage(console: Console, work: Work) -> None:
         note(console, f"damaged: {len(work.damage) - MOST_NAMED} more files")
 
 
-def print_dry_run(
-    console: Console, config: Config, folders: Folders, machine: Machine, results: Path, variants: Variants = None
-) -> None:
-    """Print the plan of a run. Raises DatasetError if real data are missing.
+def dry_run(
+    console: Console,
+    config: Config,
+    folders: Folders,
+    machine: Machine,
+    arguments: Namespace,
+    variants: Variants = None,
+) -> int:
+    """Print what a run refuses and its plan; returns the exit status. Raises ConfigError, DatasetError like a run."""
+    refused = are_refused(config, folders, arguments)
+    only = vars(arguments).get("only") or ()
+    columns = print_dry_run(console, config, folders, machine, arguments.results, variants, only)
+    if columns:
+        refuse_audited(config, columns, arguments)
+    else:
+        note(console, "leaks and the keys of --only are judged when the data are prepared, e.g. by `data check`")
+    return USAGE if refused else OK
 
-    results: the store to continue, may be missing. variants: rows in place of those of the config.
+
+def print_dry_run(
+    console: Console,
+    config: Config,
+    folders: Folders,
+    machine: Machine,
+    results: Path,
+    variants: Variants = None,
+    only: Sequence[str] = (),
+) -> dict[str, Prepared]:
+    """Print the plan of a run; returns its corpus and columns, nothing where a dataset is not prepared.
+
+    results: the store to continue, may be missing. variants: rows in place of those of the config. only: starts of the
+    keys that are run alone, where the data are prepared. Raises ConfigError where no key begins so.
     """
     sizes, prepared = sizes_of(config, folders)
-    work = work_of(config, folders, results, machine, prepared, variants)
+    columns: dict[str, Prepared] = {}
+    with suppress(KeyError):
+        columns = with_columns(config, prepared)
+    work = work_of(config, folders, results, machine, columns, variants, only)
     grid, unit = work.grid, config.data.cut().unit_name
     cells = len(grid.distinct_cells())
     pretrainings, to_do = (sum(one.method.trains for one in part.pretrainings) for part in (grid, work))
@@ -68,12 +100,13 @@ def print_dry_run(
     rows = Counter(one.of if one.role == CANDIDATE else one.name for one in grid.variants)
     note(console, f"  rows: {', '.join(f'{name} ({n} candidates)' if n > 1 else name for name, n in rows.items())}")
     for name, size in sizes.items():
-        known = "counted" if name in prepared else "estimated; not prepared yet"
+        known = "counted" if name in prepared else "estimated; not prepared yet" if size.recordings else "not there"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {unit}s ({known})")
     note(console, f"to do: {len(work.cells)} of {cells} cells, {to_do} of {pretrainings} pretrainings")
     name_damage(console, work)
     for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)
+    return columns
 
 
 def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
@@ -108,10 +141,16 @@ def pretraining_seconds(
 
 
 def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[str, Prepared]]:
-    """Return the size of every dataset, counted or estimated, and the datasets that are in the cache."""
-    cut, listed, prepared = config.data.cut(), dict[str, int](), dict[str, Prepared]()
-    for name in names_of(config):
-        dataset = locate(config, name, folders)
+    """Return the size of every dataset, counted or estimated, and the datasets that are in the cache.
+
+    One that is not there has no recordings.
+    """
+    cut, listed, prepared = config.data.cut(), dict.fromkeys(names_of(config), 0), dict[str, Prepared]()
+    for name in listed:
+        try:
+            dataset = locate(config, name, folders)
+        except DatasetError:
+            continue  # the run refuses it
         listing = key_listing(dataset, config.data.prefix_of(name))
         if data := cached(dataset, folders.cache, listing, cut):
             prepared[name] = data
@@ -126,7 +165,13 @@ def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[st
 
 
 def work_of(
-    config: Config, folders: Folders, results: Path, machine: Machine, prepared: dict[str, Prepared], variants: Variants
+    config: Config,
+    folders: Folders,
+    results: Path,
+    machine: Machine,
+    columns: dict[str, Prepared],
+    variants: Variants,
+    only: Sequence[str],
 ) -> Work:
     """Return the missing part of the grid; all of it where a dataset is not prepared for every row: no key is known."""
 
@@ -135,9 +180,10 @@ def work_of(
             return form
         raise LookupError(dataset.name)
 
-    with suppress(LookupError):
-        columns = with_columns(config, prepared)
-        forms = external_forms(config, [locate(config, name, folders) for name in names_of(config)], cut_before)
-        return missing(make_grid(config, columns, machine, variants, forms), Store(results))
+    if columns:
+        with suppress(LookupError):
+            forms = external_forms(config, [locate(config, name, folders) for name in names_of(config)], cut_before)
+            grid = make_grid(config, columns, machine, variants, forms)
+            return missing(select(grid, only) if only else grid, Store(results))
     grid = make_grid(config, {}, machine, variants)
     return Work(grid, grid.pretrainings, grid.distinct_cells())

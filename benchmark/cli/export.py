@@ -34,7 +34,7 @@ from benchmark.embedding import (
 )
 from benchmark.results.files import replacing
 from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, visible
+from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, install, visible
 from benchmark.results.store import ENCODER_AGAIN, PlannedCell, Store
 from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_record
@@ -217,7 +217,7 @@ def embed(arguments: Namespace, console: Console) -> int:
             try:
                 table.to_parquet(file, index=False)
             except ImportError:
-                raise ConfigError(f"--out {out} needs pyarrow: pip install 'ecg-pretrain-bench[embed]'") from None
+                raise ConfigError(f"--out {out} needs pyarrow: {install('embed')}") from None
     note(console, f"wrote {out}: {len(table)} rows of {encoder.width} numbers")
     return OK
 

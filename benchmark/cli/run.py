@@ -6,19 +6,19 @@ import shlex
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmark import screen as terminal
-from benchmark.cli.dry_run import name_damage, print_dry_run
-from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of
+from benchmark.cli.dry_run import dry_run, name_damage
+from benchmark.cli.main import FAILED, OK, USAGE, config_of, folders_of, machine_of
+from benchmark.cli.refusals import are_refused, in_use, refuse_audited
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
-from benchmark.data.datasets.base import Dataset, DatasetError, counted
+from benchmark.data.datasets.base import Dataset, counted
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
 from benchmark.results.files import (
@@ -34,7 +34,6 @@ from benchmark.results.files import (
 from benchmark.results.names import RECORD_FILE, command
 from benchmark.results.store import Failure, Plan, Store
 from benchmark.run.datasets import (
-    audit_run,
     external_forms,
     joins_of,
     locate,
@@ -65,17 +64,13 @@ def run(arguments: Namespace, console: Console) -> int:
     refuse_lone_windows(config, variants_of(config))  # before the data are prepared
     refuse_unusable(config)
     folders, machine = folders_of(arguments), machine_of(arguments, config)
-    if arguments.tensorboard and find_spec("tensorboard") is None:
-        raise ConfigError("--tensorboard needs an extra: pip install 'ecg-pretrain-bench[tensorboard]'")
-    if "minirocket" in config.baselines and find_spec("aeon") is None:
-        remedy = "pip install 'ecg-pretrain-bench[minirocket]', or name --baselines without it"
-        raise ConfigError(f"the baseline minirocket needs an extra: {remedy}")
     for name in names_of(config):
         for text in patients_of(config, name):
             note(console, f"{config.data.source(name).title}: patients are {text}")
     if arguments.dry_run:
-        print_dry_run(console, config, folders, machine, arguments.results)
-        return OK
+        return dry_run(console, config, folders, machine, arguments)
+    if are_refused(config, folders, arguments):
+        return USAGE
     datasets = [locate(config, name, folders) for name in names_of(config)]
     with sole_command(Store(arguments.results)):
         return run_grid(config, datasets, folders, machine, arguments, console)
@@ -128,9 +123,7 @@ def sole_command(store: Store) -> Iterator[None]:
         with file_lock(store.lock):
             yield
     except Locked as holder:
-        raise ConfigError(
-            f"{holder} works on {store.root} (see `status`): wait for its end, or name another folder with --results"
-        ) from None
+        raise ConfigError(in_use(store, str(holder))) from None
 
 
 def prepare_all(
@@ -151,12 +144,10 @@ def prepare_all(
         note(console, prepared_line(joined))
     write_skipped({name: data.skipped for name, data in prepared.items()}, arguments.out / "skipped.csv")
     prepared = with_columns(config, prepared)
-    leaks, warnings = audit_run(config, prepared)
-    if leaks and not vars(arguments).get("allow_leak"):
-        raise DatasetError(f"{'; '.join(leaks)}; `data check` shows more, `run --allow-leak` runs all the same")
+    warnings = refuse_audited(config, prepared, arguments)
     for line in warnings:
         note(console, f"warning: {line}")
-    return prepared, [*leaks, *warnings]
+    return prepared, warnings
 
 
 def tell_unsound(unsound: Unsound, console: Console) -> None:

@@ -21,8 +21,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark import screen as terminal
-from benchmark.cli.dry_run import print_dry_run
-from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of, values_of
+from benchmark.cli.dry_run import dry_run
+from benchmark.cli.main import FAILED, OK, USAGE, config_of, folders_of, machine_of, values_of
+from benchmark.cli.refusals import are_refused
 from benchmark.cli.run import prepare_all, sole_command, tell_unsound, work_off
 from benchmark.config.config import Config, laid_over, with_settings
 from benchmark.config.errors import ConfigError
@@ -56,8 +57,9 @@ def tune(arguments: Namespace, console: Console) -> int:
     candidates_text = f"{arguments.candidates} candidates of {len(draws)} methods"
     if arguments.dry_run:
         note(console, candidates_text)
-        print_dry_run(console, config, folders, machine, store.root, variants)
-        return OK
+        return dry_run(console, config, folders, machine, arguments, variants)
+    if are_refused(config, folders, arguments):
+        return USAGE
     datasets = [locate(config, name, folders) for name in names_of(config)]
     with sole_command(store):
         prepared, _ = prepare_all(config, datasets, folders, arguments, console)

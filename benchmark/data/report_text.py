@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import DatasetError
 from benchmark.results.files import digest, seal, unseal, write_atomic
+from benchmark.results.names import install
 
 TEXT_VERSION = 1
 """Raised with any change that can move an embedding."""
@@ -59,8 +60,7 @@ def embedder_identity(embedder: str) -> dict[str, str | int]:
     Raises DatasetError for a language model if transformers is not installed.
     """
     if embedder != TFIDF and find_spec("transformers") is None:
-        remedy = f"pip install 'ecg-pretrain-bench[text]', or use {TFIDF!r}"
-        raise DatasetError(f"pretrain.text_embedder = {embedder!r} needs transformers: {remedy}")
+        raise DatasetError(f"pretrain.text_embedder={embedder} needs an extra: {install('text')}, or use {TFIDF}")
     if embedder != TFIDF and Path(embedder).is_dir():
         content = hashlib.sha256()
         for path in sorted(path for path in Path(embedder).iterdir() if path.is_file()):

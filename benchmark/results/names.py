@@ -152,6 +152,11 @@ def command() -> str:
     return INSTALLED if program() == INSTALLED else f"python {SCRIPT}"
 
 
+def install(extra: str) -> str:
+    """Return the command that installs an extra in the checkout."""
+    return f"pip install -e '.[{extra}]'"
+
+
 WINDOWS_SHA256 = "windows_sha256"
 """Entry of a record's `health_sample`: digest of the source of the windows on which its health was measured."""
 MEASURES = {

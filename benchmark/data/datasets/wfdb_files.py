@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Recording, Unusable
 from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.results.files import LFS_POINTER, is_lfs_pointer
+from benchmark.results.names import install
 from benchmark.results.sheets import encoding_of
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
@@ -88,8 +89,8 @@ def reasons(path: Path, what: str = "signal") -> Iterator[None]:
     except FileNotFoundError as error:
         raise Unusable(f"file missing: {what}") from error
     except ImportError as error:
-        remedy = "pip install '.[formats]'"
-        raise DatasetError(f"{path} needs a package that is missing; {remedy}: {error.name or error}") from error
+        remedy = f"{install('formats')}: {error.name or error}"
+        raise DatasetError(f"{path} needs a package that is missing; {remedy}") from error
     except Exception as error:
         words = " ".join(str(error).split())[:160]
         if isinstance(error, OSError) and error.errno:

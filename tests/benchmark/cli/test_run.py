@@ -21,7 +21,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from benchmark.cli import run as run_module
+from benchmark.cli import refusals
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.results.files import file_lock
 from benchmark.results.store import Row, Store
@@ -276,15 +276,52 @@ def test_data_are_looked_for_and_judged_before_any_pretraining(run: Run, tmp_pat
     assert not (tmp_path / "runs" / "pretrained").exists()
 
 
-@pytest.mark.parametrize("flags", [("--tensorboard",), ("--baselines", "minirocket")])
-def test_what_needs_an_extra_is_refused_before_any_work(
-    flags: tuple[str, ...],
-    run: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+REFUSED = {
+    "the extra of a flag": (["--tensorboard"], "pip install -e '.[tensorboard]'"),
+    "the extra of a baseline": (["--baselines", "random", "minirocket"], "'.[minirocket]', or --baselines random"),
+    "the extra of an engine": (["--engine", "tcp://127.0.0.1:1"], "'.[dask]', or --engine local"),
+    "the extra of a text embedder": (["--methods", "etp", "--set", "pretrain.text_embedder=bert"], "'.[text]'"),
+    "folders of datasets": (["--data-root", "nowhere"], "nowhere/mimic"),
+    "a file in the place of a folder": (["--out", "tiny.yaml/out"], "tiny.yaml is no folder that you may write to"),
+    "a key of no cell": (["--only", "fffffff"], "--only fffffff"),
+    "a device that is not there": (["--device", "cuda:99"], "cuda:99"),
+    "a dataset that is too small": (["--datasets", "cpsc2018"], "cannot be scored"),
+    "a store in use": (["--results", "locked"], "works on locked"),
+    "an engine that does not answer": (["--engine", "tcp://127.0.0.1:1"], "no Dask scheduler answers"),
+    "a leak": (["--seeds", "43"], "one patient on both sides"),
+}
+"""What is refused -> flags, and words of the error."""
+WITHOUT_GRID = ("the extra of a text embedder", "a key of no cell", "a device that is not there")
+"""Cases in which a dry run has no grid to count."""
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_dry_run_refuses_what_the_run_refuses_before_any_work(
+    case: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run_module, "find_spec", lambda name: None)
-    assert run(*flags) == USAGE
-    assert "pip install" in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists()
+    flags, words = REFUSED[case]
+    if "extra" in case:
+        monkeypatch.setattr(refusals, "find_spec", lambda name: None)
+    if case == "a leak":
+        monkeypatch.setattr(refusals, "audit_run", lambda *data: (["one patient on both sides"], []))
+    if case == "an engine that does not answer":
+        monkeypatch.setattr("benchmark.run.dask_engine.PATIENCE_SECONDS", 1.0)
+    with file_lock(Store(Path("locked")).lock):
+        refused = []
+        for further in ([], ["--dry-run"]):
+            assert run(*flags, "--precision", "float32", *further) == USAGE
+            shown = capsys.readouterr()
+            refused.append(shown.err)
+    assert words in refused[0]
+    assert refused[1].startswith(refused[0])
+    assert ("to do: " in shown.out) == (case not in WITHOUT_GRID)
+    assert not list(tmp_path.rglob("cells/*"))
+
+
+def test_all_that_is_missing_is_named_at_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(refusals, "find_spec", lambda name: None)
+    assert run("--tensorboard", "--baselines", "minirocket", "--data-root", "nowhere") == USAGE
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[1] for line in lines] == ["--tensorboard", "the", "MIMIC-IV-ECG:", "Chapman:"]

@@ -1,0 +1,107 @@
+"""What a run refuses before any work, all of it at once, and before it trains; a dry run refuses the same.
+
+A dry run goes on to its estimate all the same.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from benchmark import screen as terminal
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import Folders
+from benchmark.data.datasets.base import DatasetError
+from benchmark.data.datasets.card import Card
+from benchmark.data.datasets.card_formats import PACKAGES
+from benchmark.data.prepare import Prepared
+from benchmark.data.report_text import TFIDF
+from benchmark.results.files import holder_of
+from benchmark.results.names import install
+from benchmark.results.store import Store
+from benchmark.run.datasets import audit_run, locate, names_of
+from benchmark.run.engine import HERE
+
+
+class Need(NamedTuple):
+    """What of a run needs an extra."""
+
+    what: str
+    extra: str
+    packages: tuple[str, ...]
+    """One of them is enough."""
+    otherwise: str
+    """What does without it."""
+
+
+def are_refused(config: Config, folders: Folders, arguments: Namespace) -> bool:
+    """Print an error for each thing that a run refuses before any work; tell whether there is one."""
+    lines = list(refusals(config, folders, arguments))
+    for line in lines:
+        terminal.error(line)
+    return bool(lines)
+
+
+def refusals(config: Config, folders: Folders, arguments: Namespace) -> Iterator[str]:
+    """Yield a line for each missing extra or dataset, each folder or engine that cannot be used, and a store in use."""
+    for need in needs_of(config, arguments):
+        if not any(map(find_spec, need.packages)):
+            yield f"{need.what} needs an extra: {install(need.extra)}, or {need.otherwise}"
+    for name in names_of(config):
+        try:
+            locate(config, name, folders)
+        except DatasetError as missing:
+            yield str(missing)
+    for path in (arguments.results, folders.cache, arguments.out):
+        nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+            yield f"{path}: {nearest} is no folder that you may write to; name another folder"
+    store = Store(arguments.results)
+    if store.root.is_dir() and (holder := holder_of(store.lock)):
+        yield in_use(store, holder)
+    if arguments.engine != HERE and find_spec("distributed"):
+        from benchmark.run.dask_engine import connect  # here, because it is an extra
+
+        try:
+            connect(arguments.engine).close()  # type: ignore[no-untyped-call]
+        except ConfigError as problem:
+            yield str(problem)
+
+
+def in_use(store: Store, holder: str) -> str:
+    """Say which process works on a store."""
+    return f"{holder} works on {store.root} (see `status`): wait for its end, or name another folder with --results"
+
+
+def needs_of(config: Config, arguments: Namespace) -> Iterator[Need]:
+    """Yield what of a run needs an extra."""
+    if vars(arguments).get("tensorboard"):
+        yield Need("--tensorboard", "tensorboard", ("tensorboard",), "leave it out")
+    if "minirocket" in config.baselines:
+        others = [name for name in config.baselines if name != "minirocket"]
+        yield Need("the baseline minirocket", "minirocket", ("aeon",), f"--baselines {' '.join(others) or 'none'}")
+    if arguments.engine != HERE:
+        yield Need(f"--engine {arguments.engine}", "dask", ("distributed",), f"--engine {HERE}")
+    embedder = config.pretrain.text_embedder
+    if embedder != TFIDF and any(config.method_class(name).needs_text for name in config.methods):
+        key = "pretrain.text_embedder"
+        yield Need(f"{key}={embedder}", "text", ("transformers",), f"--set {key}={TFIDF}")
+    for name in names_of(config):
+        source = config.data.source(name)
+        if isinstance(source, Card) and (packages := PACKAGES[source.signals.kind]):
+            yield Need(f"{source.title}, {source.signals.kind} files,", "formats", packages, "leave the dataset out")
+
+
+def refuse_audited(config: Config, prepared: Mapping[str, Prepared], arguments: Namespace) -> list[str]:
+    """Audit a run's prepared corpus and columns; returns what tables warn of.
+
+    Raises DatasetError for data that cannot be used, and for a leak that is not allowed.
+    """
+    leaks, warnings = audit_run(config, prepared)
+    if leaks and not vars(arguments).get("allow_leak"):
+        raise DatasetError(f"{'; '.join(leaks)}; `data check` shows more, `run --allow-leak` runs all the same")
+    return [*leaks, *warnings]
