@@ -55,7 +55,7 @@ MEMBER = re.compile(
     f"|cells/{KEY_PATTERN}[.](json|npz|error[.]json)"
     f"|pretrained/{KEY_PATTERN}/{re.escape(RECORD_FILE)}"
 )
-"""Name of a file of an archive."""
+"""Name of a file of an archive; no other is read of a zip."""
 MOST_FILES = 200_000
 """Files of an archive: ten times the largest grid that was run."""
 MOST_BYTES = 20 * 2**30
@@ -224,22 +224,31 @@ def pack(results: Results, file: Path) -> None:
 
 
 def unpack(file: Path, folder: Path) -> Store:
-    """Extract a results archive to a folder and return its store. Raises Damaged if the file is none, or too large."""
+    """Extract the results store of a zip to a folder and return it; other files of the zip are left where they are.
+
+    Raises Damaged if the file is no zip of one store, or too large.
+    """
     with reading(file, "pack it again with `report --archive`"), ZipFile(file) as archive:
-        members = archive.infolist()
-        refuse_foreign(members)
-        size, packed = sum(member.file_size for member in members), file.stat().st_size
+        members = store_members(archive)
+        size, packed = sum(member.file_size for member in members.values()), file.stat().st_size
         if len(members) > MOST_FILES or size > min(MOST_BYTES, MOST_TIMES * packed):
             raise ValueError(f"it unpacks to {len(members):,} files of {size:,} bytes, more than an archive of a run")
-        archive.extractall(folder)
+        for name, member in members.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(archive.read(member))
     return Store(folder)
 
 
-def refuse_foreign(members: Iterable[ZipInfo]) -> None:
-    """Raise ValueError for an archive without a plan, and for one with a file that `pack` does not write."""
-    names = [member.filename for member in members]
-    if LATEST_PLAN not in names:
-        raise ValueError("it holds no plan")
-    for name in names:
-        if not MEMBER.fullmatch(name):
-            raise ValueError(f"it holds {name!r}, which is no file of a run")
+def store_members(archive: ZipFile) -> dict[str, ZipInfo]:
+    """Return the files of the store in a zip by their names in it; it may lie in a folder of the zip.
+
+    Raises ValueError for none and for several.
+    """
+    plans = [name for name in archive.namelist() if name.endswith(LATEST_PLAN)]
+    if len(plans) != 1:
+        raise ValueError(f"it holds several stores: {', '.join(plans)}" if plans else "it holds no plan")
+    top = plans[0].removesuffix(LATEST_PLAN)
+    inside = [member for member in archive.infolist() if member.filename.startswith(top)]
+    names = {member.filename.removeprefix(top): member for member in inside}
+    return {name: member for name, member in names.items() if MEMBER.fullmatch(name)}

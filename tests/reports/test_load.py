@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -230,13 +231,7 @@ def with_plan(**values: Any) -> Alter:
 @pytest.mark.parametrize(
     ("alter", "fault"),
     [
-        (
-            lambda contents: contents | {"../outside.json": b"x"},
-            "it holds '../outside.json', which is no file of a run",
-        ),
-        (lambda contents: contents | {"/etc/outside": b"x"}, "it holds '/etc/outside'"),
-        (lambda contents: contents | {"cells/../../x.npz": b"x"}, "it holds 'cells/../../x.npz'"),
-        (lambda contents: contents | {"pretrained/x/": b""}, "it holds 'pretrained/x/'"),
+        (lambda contents: contents | {"other/plans/latest": b"x"}, "it holds several stores: "),
         (lambda contents: contents | {f"cells/{CELL}.npz": bytes(10**8)}, "more than an archive of a run"),
         (lambda contents: contents | {"plans/latest": b"../../../outside"}, "it names the plan '../../../outside'"),
         (lambda contents: {PLAN: contents[PLAN]}, "it holds no plan"),
@@ -254,7 +249,21 @@ def test_an_archive_with_what_no_run_has_is_refused_in_one_line_that_names_it(
     with pytest.raises(Damaged, match=rf"a\.zip.*{re.escape(fault)}") as caught:
         load(altered(tmp_path / "a.zip", alter))
     assert "\n" not in str(caught.value)
-    assert not (tmp_path / "outside.json").exists()
+
+
+@pytest.mark.parametrize("top", ["", "runs"])
+def test_a_zip_of_a_store_is_read_as_the_store_and_nothing_else_is_taken_from_it(
+    write_store: WriteStore, tmp_path: Path, top: str
+) -> None:
+    root = write_store()
+    (root / "pretrained" / digest("pmq")).mkdir(parents=True)
+    (root / "pretrained" / digest("pmq") / "encoder.safetensors").write_bytes(b"weights")
+    file = shutil.make_archive(str(tmp_path / "theirs"), "zip", root.parent if top else root, top or None)
+    foreign = {f"{top}/../../outside.json": b"x", "/etc/outside": b"x", "cells/../../x.npz": b"x"}
+    results = load(altered(Path(file), lambda contents: contents | foreign))
+    pd.testing.assert_frame_equal(results.scores, load(root).scores)
+    files = {str(path.relative_to(results.stores[0].root)) for path in results.stores[0].root.rglob("*.*")}
+    assert files == {str(path.relative_to(root)) for path in root.rglob("*.*") if path.suffix != ".safetensors"}
 
 
 def test_a_value_that_no_run_writes_ends_a_report_in_one_line(
