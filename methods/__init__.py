@@ -105,6 +105,11 @@ def find_class(what: str, name: str, table: Mapping[str, type[T]], *contracts: t
         return _load_file(what, Path(name).resolve(), contracts, tuple(table))
     if name in table:
         return table[name]
+    if name.endswith(WEIGHTS):
+        raise ValueError(
+            f"{name} holds weights without the network that reads them: write a .py file beside it with one "
+            f"PretrainedEncoder, whose load() reads self.file({Path(name).name!r}), and name that file"
+        )
     close = difflib.get_close_matches(name.lower(), table, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise ValueError(f"unknown {what} {name!r}: {hint}choose from {', '.join(table)}, or give the path of a .py file")
@@ -130,6 +135,8 @@ def imported_by(source: bytes) -> Iterator[str]:
             yield node.module
 
 
+WEIGHTS = (".bin", ".ckpt", ".h5", ".onnx", ".pkl", ".pt", ".pth", ".safetensors")
+"""Ends of the names of files that hold weights."""
 OURS = ("methods", "benchmark", "reports")
 INSTALLED = ("site-packages", "dist-packages")
 """Folders of installed packages, in any environment."""
@@ -151,13 +158,29 @@ def uninstalled_file(module: str) -> str:
     return "" if lies_at is None or set(Path(lies_at).parts) & set(INSTALLED) else lies_at
 
 
+def one_file_text(what: str, path: Path, module: str, second: str) -> str:
+    """Say what to do about a file that imports a module of another one."""
+    return (
+        f"{what} file {path} imports {module} of {second}, and results are keyed by the one file, which holds all: "
+        "move what it needs into it, or install that as a package (pip install, without -e)"
+    )
+
+
+def refuse_neighbours(what: str, path: Path, source: bytes) -> None:
+    """Raise ValueError where a source imports a module that lies beside its file."""
+    for module in imported_by(source):
+        package = path.with_name(module.partition(".")[0])
+        for second in filter(Path.exists, (package.with_suffix(".py"), package)):
+            raise ValueError(one_file_text(what, path, module, str(second)))
+
+
 @cache
 def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[str, ...]) -> type:
     """The one class that a file outside the package defines; its module is named after the file's path."""
     if not path.is_file():
         raise ValueError(f"{what} file {path} does not exist")
     module = ModuleType(str(path))
-    module.__file__ = str(path)
+    module.__file__, module.__package__ = str(path), ""
     sys.modules[module.__name__] = module  # dataclasses look their module up while it runs
     known = set(sys.modules)
     try:
@@ -166,14 +189,13 @@ def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[
         exec(compile(text, path, "exec"), vars(module))
     except (Exception, SystemExit) as error:  # the file may call sys.exit()
         del sys.modules[module.__name__]
+        if isinstance(error, ImportError):
+            refuse_neighbours(what, path, text)
         raise ValueError(f"{what} file {path}: {type(error).__name__}: {error}") from error
     for name in sorted({*imported_by(text), *sys.modules.keys() - known}):
         if second := uninstalled_file(name):
             sys.modules.pop(name, None)  # so that it is refused again
-            raise ValueError(
-                f"{what} file {path} imports {name} of {second}, and results are keyed by the one file: "
-                "move what it needs into it, or install that as a package (pip install, without -e)"
-            )
+            raise ValueError(one_file_text(what, path, name, second))
     classes = [
         value
         for value in vars(module).values()

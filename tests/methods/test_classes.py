@@ -50,6 +50,11 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_those_there_are() -> N
         find("rund")
 
 
+def test_a_file_of_weights_is_answered_with_the_file_to_write() -> None:
+    with pytest.raises(ValueError, match=r"theirs/x\.pt holds weights .*PretrainedEncoder.*self\.file\('x\.pt'\)"):
+        find("theirs/x.pt")
+
+
 def test_the_digest_is_of_the_file_as_it_was_loaded(file: Path) -> None:
     kind = find(file)
     file.write_text(OUTSIDE + "# edited since")
@@ -83,9 +88,11 @@ IN_FUNCTION = "\ndef loss():\n    from neighbour import WEIGHT\n    return WEIGH
         ("neighbour.py", PATH + "import neighbour\n" + OUTSIDE),
         ("neighbour.py", PATH + OUTSIDE + IN_FUNCTION),
         ("neighbour/losses.py", PATH + "from neighbour.losses import WEIGHT\n" + OUTSIDE),
+        ("neighbour.py", "import neighbour\n" + OUTSIDE),
+        ("neighbour/losses.py", "from .neighbour.losses import WEIGHT\n" + OUTSIDE),
         ("neighbour.py", PATH + "from importlib import import_module\nimport_module('neighbour')\n" + OUTSIDE),
     ],
-    ids=["file", "in a function", "folder", "by its name"],
+    ids=["file", "in a function", "folder", "not found", "relative", "by its name"],
 )
 def test_a_file_that_imports_another_one_is_refused_each_time(
     second: str, text: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

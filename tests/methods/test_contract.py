@@ -198,6 +198,12 @@ class MasksActOnLeads(SoundEncoder):
         return super().steps(self.first(embedded))
 
 
+class TwelveLeads(SoundEncoder):
+    def __init__(self, config: SoundConfig | None = None) -> None:
+        super().__init__(config)
+        self.first = nn.Linear(12, 6)
+
+
 class OneWidth(SoundEncoder):
     def __init__(self, config: SoundConfig | None = None) -> None:
         super().__init__(config)
@@ -306,6 +312,7 @@ def test_a_faulty_method_fails_its_check(kind: type[PretrainMethod], check: str)
         (TimeLast, "shapes_follow_the_config"),
         (MasksActOnLeads, "shapes_follow_the_config"),
         (OneWidth, "shapes_follow_the_config"),
+        (TwelveLeads, "shapes_follow_the_config"),
         (RefusesSmallWindows, "shapes_follow_the_config"),
         (Backwards, "steps_are_in_the_order_of_time"),
         (EvenStepsFirst, "steps_are_in_the_order_of_time"),
