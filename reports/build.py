@@ -229,7 +229,7 @@ def class_tables(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFram
         for metric in OF_A_CLASS:
             pairs = zip(100 * shown[f"{metric}_mean"], 100 * shown[f"{metric}_std"], strict=True)
             columns[TITLES[metric]] = [mean_text(*pair) for pair in pairs]
-        title = f"{EVALUATION_TITLES[evaluation]}, {results.plan.datasets[dataset]['title']}, {labels_text(ratio)}"
+        title = f"{EVALUATION_TITLES[evaluation]}, {results.plan.titles[dataset]}, {labels_text(ratio)}"
         tables[f"{title}, per {unit}"] = pd.DataFrame(columns)
     return tables
 
@@ -263,7 +263,7 @@ def retrieval_table(results: Results, scores: pd.DataFrame) -> tuple[pd.DataFram
     """Return the scores of `retrieval_scores` in percent, a line per row, and what they mean."""
     if scores.empty:
         return scores, ""
-    titles = {name: str(facts["title"]) for name, facts in results.plan.datasets.items()}
+    titles = results.plan.titles
     scores = scores[scores["mean"].notna() | (scores["metric"] == RECALLS[0])]
     column = scores["dataset"].map(titles).fillna(EVALUATION_TITLES[LINEAR]) + " " + scores["metric"].map(TITLES)
     ends = (100 * scores[["low", "high"]]).where(~scores["metric"].str.startswith("chance"))

@@ -107,8 +107,7 @@ def over_seeds(by_cell: pd.DataFrame) -> pd.DataFrame:
 
 def titles_of(results: Results) -> dict[str, str]:
     """Map rows and datasets to their titles."""
-    datasets = {name: str(facts["title"]) for name, facts in results.plan.datasets.items()}
-    return {**results.plan.variants, **datasets}
+    return results.plan.variants | results.plan.titles
 
 
 def readable(frame: pd.DataFrame, titles: Mapping[str, str]) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from benchmark.results.files import write_atomic
 from benchmark.results.metrics import RECALLS
-from benchmark.results.names import BASELINE, MEASURES, METHOD, OVERALL, SWEEP
+from benchmark.results.names import BASELINE, LEADS, MEASURES, METHOD, OVERALL, SWEEP
 from benchmark.results.store import Plan
 from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
 from reports.words import labels_text, ratio_text, row_title, seeds_text, unit_text
@@ -38,7 +38,6 @@ SETTINGS = {
 """A dollar sign of a title is no formula."""
 DPI = 200
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">", "p", "d", "8")
-LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 RowStyle = Mapping[str, Mapping[str, Any]]
 
 
@@ -229,11 +228,10 @@ def titles_of_rows(plan: Plan) -> dict[str, str]:
 
 def titles_of(plan: Plan) -> dict[str, str]:
     """Map datasets to their titles, or names where the font lacks a letter; those of simulated ECGs say so."""
-    titles = {}
-    for name, facts in plan.datasets.items():
-        title = str(facts["title"]) if is_drawable(str(facts["title"])) else name
-        titles[name] = f"{title} (simulated)" if facts["simulated"] else title
-    return titles
+    titles = {name: title if is_drawable(title) else name for name, title in plan.titles.items()}
+    return {
+        name: f"{title} (simulated)" if plan.datasets[name]["simulated"] else title for name, title in titles.items()
+    }
 
 
 @cache
@@ -250,7 +248,7 @@ def is_drawable(text: str) -> bool:
 
 def undrawable_titles(plan: Plan) -> list[str]:
     """Say of each title that the font of the figures lacks a letter of by which name they call it."""
-    titles = {name: str(facts["title"]) for name, facts in plan.datasets.items()} | plan.variants
+    titles = plan.titles | plan.variants
     return [
         f"figures call {title!r} {name}, since their font lacks a letter of it"
         for name, title in titles.items()

@@ -89,7 +89,7 @@ def make_table(results: Results, layout: Layout, unit: str, statistics: TableSta
     footnotes = dict.fromkeys([*unlabelled.values(), *filter(None, scores["remark"])])
     marks = dict(zip(footnotes, MARKS, strict=False))
     scores["mark"] = [marks.get(remark, "") for remark in scores["remark"]]
-    datasets = {name: str(facts["title"]) for name, facts in plan.datasets.items() if name in set(scores["dataset"])}
+    datasets = {name: title for name, title in plan.titles.items() if name in set(scores["dataset"])}
     title = f"{EVALUATION_TITLES[layout.evaluation]}, scored per {unit_text(plan, unit)}"
     return Table(
         name="-".join(filter(None, [layout.evaluation, unit, layout.name.replace("_", "-")])),

@@ -1,4 +1,4 @@
-"""A second opinion: the statistics of the report for anyone's predictions, and published intervals held against them.
+"""A second opinion: the statistics of the report for anyone's predictions.
 
 A line of the predictions is the score that a model gives a class of a recording; all models have the same test set, and
 a recording is one sample. Where each recording has just one of several classes, the most probable class is the
@@ -39,14 +39,12 @@ from reports.words import ONE_PATIENT, finding_text, points_text, write_files
 
 NEEDED, OPTIONAL = ("recording", "patient", "label", "score", "model"), {"class": "positive", "seed": "0"}
 """Columns of predictions, and the value of those that a file may lack."""
-PUBLISHED = ("model", "metric", "value", "low", "high")
 CANONICAL = {"recording": identifier, "patient": patient, "class": text, "model": text, "seed": identifier}
 """Column of texts -> what makes its cells canonical."""
+NUMBERS = ("label", "score")
 RUN, SAMPLE = ["model", "seed"], ["recording", "class"]
 RANKED = ("auroc", "auprc")
 """Metrics that need an order of the scores alone."""
-FACTOR = 2.0
-"""A published interval that is this many times as wide or as narrow as the one here gets a remark."""
 
 
 class Opinion(NamedTuple):
@@ -57,18 +55,18 @@ class Opinion(NamedTuple):
     pairs: pd.DataFrame
     """A line per metric and pair of models: `reports.inference.PAIRS`, significant, equivalent."""
     notes: list[str]
-    """What was scored and how, what can be detected, and remarks on published intervals."""
+    """What was scored and how, and what can be detected."""
 
 
-def second_opinion(file: Path, published: Path | None = None, further: Sequence[str] = ()) -> Opinion:
-    """Test all pairs of models in a CSV of predictions, and check a CSV of published intervals against them.
+def second_opinion(file: Path, further: Sequence[str] = ()) -> Opinion:
+    """Test all pairs of models in a CSV of predictions.
 
     further: metrics beside F1, AUROC and ACC. Raises ValueError, in one line, for a file that cannot be used and for a
     metric that has no interval.
     """
     if without := [metric for metric in further if metric not in JACKKNIFED]:
         raise ValueError(f"--scores {without[0]}: it has no interval; beside --predictions, name auprc or brier")
-    written = read_texts(file, NEEDED, ["label", "score"])
+    written = read_texts(file)
     lines = canonical_lines(file, written)
     classes, runs = runs_of(file, lines)
     models, seeds = map(set, zip(*runs, strict=True))
@@ -96,7 +94,7 @@ def second_opinion(file: Path, published: Path | None = None, further: Sequence[
         points = ", ".join(f"{TITLES[str(name)]} {100 * median:.1f}" for name, median in medians.items())
         notes.append(f"Detectable difference (power {100 * POWER:g} %, one test, median) in points: {points}.")
     notes += [f"{line}." for line in reading_notes(written, lines)]
-    return Opinion(scores, pairs, [*notes, *(published_notes(published, scores) if published else ())])
+    return Opinion(scores, pairs, notes)
 
 
 def class_notes(classes: Sequence[str], truth: NDArray[np.int64], patients: NDArray[np.str_]) -> Iterator[str]:
@@ -174,16 +172,16 @@ def runs_of(file: Path, lines: pd.DataFrame) -> tuple[list[str], dict[tuple[str,
     return classes, runs
 
 
-def read_texts(file: Path, needed: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
-    """Read a table as texts, some columns as numbers. Raises ValueError, in one line, for one that is not there."""
+def read_texts(file: Path) -> pd.DataFrame:
+    """Read predictions as texts, labels and scores as numbers. Raises ValueError, in one line, for another table."""
     try:
         lines = read_columns(file)
     except Exception as error:  # of a damaged workbook any
         fault = "no such file" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
         raise ValueError(f"{file} cannot be read as a table: {fault}") from None
-    if missing := [name for name in needed if name not in lines]:
+    if missing := [name for name in NEEDED if name not in lines]:
         raise ValueError(f"{file} has no {', '.join(missing)}; its columns are {', '.join(lines.columns)}")
-    for name in numbers:
+    for name in NUMBERS:
         try:
             texts = plain_numbers([*lines[name]], thousands_mark([*lines[name]]))
             values = pd.to_numeric(pd.Series(texts, lines.index), errors="coerce")
@@ -215,31 +213,6 @@ def score_columns(
         missing = np.full_like(next(iter(of_run.values())), np.nan)
         rows = {model: [np.stack([of_run.get((model, seed), missing) for seed in seeds])] for model in models}
         yield ScoreColumn(RECORDING, 1.0, "", metric, rows)
-
-
-def published_notes(file: Path, scores: pd.DataFrame) -> Iterator[str]:
-    """Yield a remark on each interval of a CSV that something is wrong with, then how many were checked.
-
-    value, low, high: as shares, or in percent where value is above 1. scores: of `Opinion`; an interval of another
-    model or metric is checked for its value alone. Raises ValueError, in one line, for a file that cannot be used.
-    """
-    lines = read_texts(file, PUBLISHED, PUBLISHED[2:])
-    here = {(one["variant"], one["metric"]): one for one in scores.dropna(subset=["mean"]).to_dict("records")}
-    for line in lines.to_dict("records"):
-        value, low, high = (line[name] * (1 if line["value"] > 1 else 100) for name in PUBLISHED[2:])
-        remarks = [] if low <= value <= high else ["the interval does not contain its value"]
-        if one := here.get((text(line["model"]), text(line["metric"]).lower())):
-            mean, lowest, highest = (100 * one[name] for name in ("mean", "low", "high"))
-            if not low <= mean <= high:
-                remarks.append(f"the score of these predictions is {mean:.1f}")
-            if lowest < highest and not (highest - lowest) / FACTOR <= high - low <= (highest - lowest) * FACTOR:
-                remarks.append(f"the interval over these patients is {lowest:.1f} to {highest:.1f}")
-        if remarks:
-            yield (
-                f"Published {line['metric']} of {line['model']}, {value:.1f} ({low:.1f} to {high:.1f}): "
-                f"{'; '.join(remarks)}."
-            )
-    yield f"Published intervals that were checked: {len(lines)}."
 
 
 def tables_of(opinion: Opinion, style: Style) -> dict[str, pd.DataFrame]:

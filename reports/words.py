@@ -21,6 +21,7 @@ from benchmark.results.metrics import COLUMNS, METRICS, has_one_patient
 from benchmark.results.names import (
     CLASSICAL_TITLES,
     HEARTBEAT,
+    LEADS,
     OVERALL,
     is_frozen,
     is_untrained,
@@ -46,7 +47,7 @@ PAPER_SIGNALS = {
     "rate": 250,
     "standardise": "recording",
     "pool": "mean",
-    "leads": ["I", "II", "III", "aVR", "aVL", "aVF", *(f"V{number}" for number in range(1, 7))],
+    "leads": [*LEADS],
 }
 """Settings of signals in the paper; a footer names others."""
 
@@ -242,7 +243,7 @@ def _settings(plan: Plan, cells: Sequence[PlannedCell], unit: str) -> str:
 def _patients(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Name labelled patients at each share (recordings under `paper`), test patients, and those without a score."""
     rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
-    titles = {name: str(facts["title"]) for name, facts in results.plan.datasets.items() if name in rows}
+    titles = {name: title for name, title in results.plan.titles.items() if name in rows}
     what = "recordings" if results.plan.config["protocol"] == "paper" else "patients"
     labelled = results.cells[results.cells["key"].isin([cell.key for cell in cells])]
     counts = labelled.reindex(columns=[f"train_{what}", f"validation_{what}"]).sum(axis=1, skipna=False).dropna()
@@ -297,8 +298,8 @@ def _rates(results: Results, layout: Layout) -> Iterator[str]:
 def tested_text(results: Results, datasets: Collection[str]) -> str:
     """Return 'PTB-XL 54, Chapman 70': the test patients of datasets."""
     patients = {row.dataset: row.counts["test_patients"] for row in results.rows.values()}
-    facts = results.plan.datasets.items()
-    return ", ".join(f"{of['title']} {patients[name]}" for name, of in facts if name in datasets and name in patients)
+    titles = {name: title for name, title in results.plan.titles.items() if name in datasets and name in patients}
+    return ", ".join(f"{title} {patients[name]}" for name, title in titles.items())
 
 
 def _errors(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
@@ -318,7 +319,7 @@ def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
     """Return 'PMQ (Chapman, 1 %, seeds 41, 42)': cells, grouped by variant, dataset and ratio."""
     seeds: dict[str, set[int]] = {}
     for cell in cells:
-        where = f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
+        where = f"{plan.titles[cell.dataset]}, {ratio_text(cell.ratio)}"
         seeds.setdefault(f"{plan.variants[cell.variant]} ({where}", set()).add(cell.seed)
     return [f"{name}, {seeds_text(of)})" for name, of in seeds.items()]
 
@@ -334,7 +335,7 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
             "row reads."
         )
     for title, facts in ((title, role["elsewhere"]) for title, role in roles.items() if role.get("elsewhere")):
-        saw = [f"{of['title']} {facts['saw'][name]}" for name, of in plan.datasets.items() if name in datasets]
+        saw = [f"{title} {facts['saw'][name]}" for name, title in plan.titles.items() if name in datasets]
         yield (
             f"{title}: weights of others (licence {facts['licence']}), pretrained on {facts['pretrained_on']}; saw "
             f"these test patients: {', '.join(saw)}. Reads {facts['signals']}; each of its "

@@ -172,7 +172,6 @@ COMMANDS = {
             "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
             "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
             "--predictions": file("test models of others: recording, patient, label, score, model", "CSV"),
-            "--published": file("check their intervals: model, metric, value, low, high", "CSV"),
         },
         (
             "report --scores auprc ece  # further columns of the main table, from the stored predictions",

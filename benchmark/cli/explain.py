@@ -35,7 +35,7 @@ STATES = DONE, FAILED, MISSING = "done", "failed", "to do"
 def explain(arguments: Namespace, console: Console) -> int:
     """Print what made a cell's scores. Raises ConfigError for no cell or several, NoResults for one without a row."""
     store = Store(arguments.results)
-    for line in store.damaged_plans():
+    for line in store.load_plans()[1]:
         terminal.error(f"left out: {line}")
     cell = find_cell(store, " ".join(arguments.word))
     row = store.load_row(cell.key)
@@ -64,7 +64,7 @@ def find_cell(store: Store, words: str) -> PlannedCell:
 
     Raises NoResults if the store has no run.
     """
-    plans = store.readable_plans()
+    plans, _ = store.load_plans()
     chosen: dict[str, PlannedCell] = {}
     for plan in plans:
         chosen = chosen or {cell.key: cell for cell in plan.cells if is_named(words, cell)}

@@ -85,10 +85,11 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
     one; NoResults if there is no run.
     """
     store = Store(results)
-    for line in store.damaged_plans():
+    plans, damage = store.load_plans()
+    for line in damage:
         terminal.error(f"left out: {line}")
     known: dict[str, None] = {}
-    for run in (run_of(store, plan, results) for plan in store.readable_plans()):
+    for run in (run_of(store, plan, results) for plan in plans):
         for line in run.damaged.values():
             terminal.error(f"left out: {line}")
         for variant, title in run.plan.variants.items():
@@ -181,14 +182,13 @@ def scores_of(pretrained: Pretrained) -> dict[str, str]:
     """Return title -> table of each evaluation: means over the row's seeds with 95 % intervals, in percent."""
     run, tables = pretrained.run, {}
     unit = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
-    datasets = {name: facts["title"] for name, facts in run.plan.datasets.items()}
     for evaluation in dict.fromkeys(cell.evaluation for cell in pretrained.cells):
         cells = [cell for cell in pretrained.cells if cell.evaluation == evaluation]
         judged = (RECALLS, RECORDING) if evaluation == RETRIEVAL else (COLUMNS, unit)
         lines = intervals(list(score_columns(run, cells, *judged))).dropna(subset=["mean"])
         table = {
             "labels": lines["ratio"].map(ratio_text),
-            "dataset": [datasets.get(name, "all") for name in lines["dataset"]],
+            "dataset": [run.plan.titles.get(name, "all") for name in lines["dataset"]],
             "score": lines["metric"].map(TITLES),
             **{name: (100 * lines[name]).map("{:.1f}".format) for name in ("mean", "low", "high")},
             "seeds": lines["seeds"].map("{:.0f}".format),

@@ -31,7 +31,7 @@ from benchmark.config.load import (
 )
 from benchmark.config.schema import Settings
 from benchmark.data.datasets.base import DatasetError
-from benchmark.results.names import INSTALLED, command, program
+from benchmark.results.names import INSTALLED, command
 from benchmark.run.engine import HERE
 from benchmark.screen import Console, note, open_console
 
@@ -103,7 +103,7 @@ def parser_of(name: str) -> Parser:
     """Make the parser of a command."""
     one = COMMANDS[name]
     parser = Parser(
-        prog=f"{program()} {name}",
+        prog=f"{command()} {name}",
         description=one.help,
         epilog="\n".join(["examples:", *(f"  {command()} {line}" for line in one.examples)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -127,7 +127,7 @@ def overview() -> str:
     examples = COMMANDS[DEFAULT_COMMAND].examples[:FEW_EXAMPLES]
     return "\n".join(
         [
-            f"usage: {program()} [COMMAND] [FLAG ...]\n\n{ABOUT}\n",
+            f"usage: {command()} [COMMAND] [FLAG ...]\n\n{ABOUT}\n",
             "commands; `COMMAND --help` shows the flags of each:",
             *(f"  {name:<{width}}  {text}" for name, text in lines.items()),
             "\nexamples:",
@@ -159,7 +159,7 @@ def split(argv: Sequence[str]) -> tuple[str, list[str]]:
 def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
     """Return the name of a command and its arguments. Raises ConfigError; `--help` and `--version` print and exit."""
     if argv[:1] in (["--help"], ["-h"], ["--version"]) or [*argv] == ["data", "--help"]:
-        print(f"{program()} {version()}" if argv[0] == "--version" else overview())
+        print(f"{INSTALLED} {version()}" if argv[0] == "--version" else overview())
         raise SystemExit(OK)
     name, rest = split(argv)
     arguments, extra = parser_of(name).parse_known_args(rest)

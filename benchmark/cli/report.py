@@ -33,7 +33,7 @@ def report(arguments: Namespace, console: Console) -> int:
     Raises ConfigError if `--compare` or `--predictions` has a flag of reports beside it, and for predictions that
     cannot be used.
     """
-    if arguments.predictions or arguments.published:
+    if arguments.predictions:
         show_opinion(arguments, console)
         return OK
     if arguments.compare and (arguments.results or arguments.archive or arguments.beside or arguments.scores):
@@ -80,10 +80,10 @@ def write_tables(arguments: Namespace, sources: Sequence[str], console: Console)
 def show_opinion(arguments: Namespace, console: Console) -> None:
     """Print the statistics of predictions and write their files. Raises ConfigError."""
     names = ("results", "archive", "beside", "compare", "unit")
-    if not arguments.predictions or any(getattr(arguments, name) for name in names):
-        raise ConfigError(f"--predictions FILE takes --published, --scores and --out, none of --{', --'.join(names)}")
+    if any(getattr(arguments, name) for name in names):
+        raise ConfigError(f"--predictions FILE takes --scores and --out, none of --{', --'.join(names)}")
     try:
-        opinion = second_opinion(arguments.predictions, arguments.published, arguments.scores)
+        opinion = second_opinion(arguments.predictions, arguments.scores)
     except ValueError as problem:
         raise ConfigError(str(problem)) from None
     for title, table in tables_of(opinion, PLAIN).items():

@@ -22,8 +22,11 @@ CONTROLS = (
 )  # fmt: skip
 """Characters that command a terminal, all of C0 and C1 but tab and line feed, and that reorder or break a line."""
 VISIBLE = {code: chr(code).encode("unicode_escape").decode() for code in CONTROLS}
-SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
-"""The program in a checkout, and as the wheel installs it."""
+INSTALLED = "ecg-pretrain-bench"
+"""The program as the wheel installs it."""
+
+LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+"""Of a window, in the order of its last axis."""
 
 Baseline = Literal[
     "random", "frozen", "features", "full-labels", "supervised", "augmented", "minirocket",
@@ -47,8 +50,6 @@ DEFAULT_TASK = "default"
 """The task of a dataset's own classes; its columns are named by the dataset alone."""
 AT = "@"
 """Between the column that is learned on and the one that is tested on: 'ptb-xl.rhythm@ludb'."""
-TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
-"""Names in `benchmark.data.splits`."""
 
 STRICT = ConfigDict(strict=True, extra="forbid")  # of the pydantic models of stored values
 Protocol = Literal["paper", "strict"]
@@ -142,14 +143,9 @@ SKIPPED_COLUMNS = ("dataset", "recording", "patient", "reason")
 """Columns of skipped.csv: one unusable recording per line."""
 
 
-def program() -> str:
-    """Return the name that the program was started by: `INSTALLED`, else `SCRIPT`."""
-    return INSTALLED if Path(sys.argv[0]).stem == INSTALLED else SCRIPT
-
-
 def command() -> str:
-    """Return what a command line begins with, for the commands that messages tell to type."""
-    return INSTALLED if program() == INSTALLED else f"python {SCRIPT}"
+    """Return what a command line begins with: `INSTALLED` where the program was started so, else that of a checkout."""
+    return INSTALLED if Path(sys.argv[0]).stem == INSTALLED else "python run_benchmark.py"
 
 
 def install(extra: str) -> str:

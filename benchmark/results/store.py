@@ -14,7 +14,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, field
 from dataclasses import dataclass as plain_dataclass
 from io import BytesIO
@@ -170,6 +169,11 @@ class Plan:
     """Digest of the windows that the health of the run's pretrainings is measured on."""
 
     @property
+    def titles(self) -> dict[str, str]:
+        """Title of each dataset by its name, in column order."""
+        return {name: str(facts["title"]) for name, facts in self.datasets.items()}
+
+    @property
     def pool(self) -> Pool:
         """How the windows of a recording vote."""
         pool: Pool = self.config["data"].get("pool", "mean")
@@ -283,10 +287,6 @@ class Store:
         """Return the record of a pretraining; None if missing. Raises Damaged. The weights are not checked."""
         return read_record_file(self.pretrained / pretrain_key / RECORD_FILE)
 
-    def row_keys(self) -> list[str]:
-        """Return the keys of all stored rows, damaged ones included."""
-        return sorted(path.stem for path in self.cells.glob("*.json") if not path.stem.endswith(".error"))
-
     def predictions(self, key: str) -> Predictions:
         """Read the predictions of a finished cell. Raises Damaged."""
         path = self.cells / f"{key}.npz"
@@ -342,26 +342,21 @@ class Store:
                 raise ValueError(f"it names the plan {key[:KEY_LENGTH]!r}, which is not there")
         return [key, *(other for other in keys if other != key)]
 
-    def readable_plans(self) -> list[Plan]:
-        """Read the whole plans, the latest first. Raises NoResults if there is no plan, Damaged if none is whole."""
-        plans = []
-        for key in self.plan_keys():
-            with suppress(Damaged):
-                plans.append(self.load_plan(key))
-        return plans or [self.load_plan()]
+    def load_plans(self) -> tuple[list[Plan], list[str]]:
+        """Read the whole plans, the latest first, and say of each other what is wrong with it.
 
-    def damaged_plans(self) -> list[str]:
-        """Say of each damaged plan what is wrong with it. Raises NoResults if there is no plan, Damaged."""
-        lines = []
+        Raises NoResults if there is no plan, Damaged if none is whole.
+        """
+        plans, damage = [], []
         for key in self.plan_keys():
             try:
-                self.load_plan(key)
-            except Damaged as damage:
-                lines.append(str(damage))
-        return lines
+                plans.append(self.load_plan(key))
+            except Damaged as problem:
+                damage.append(str(problem))
+        return plans or [self.load_plan()], damage
 
     def load_plan(self, key: str | None = None) -> Plan:
-        """Read a plan by key, or the latest. Raises NoResults if it is missing, Damaged also for another version."""
+        """Read a plan by key, or the latest. Raises NoResults if it is missing, Damaged."""
         key = key or self.plan_keys()[0]
         path = self.plans / f"{key}.json"
         if not re.fullmatch(KEY_PATTERN, key) or not path.is_file():
@@ -371,5 +366,4 @@ class Store:
             plan = validated(Plan, body | {"cells": [validated(PlannedCell, cell) for cell in body["cells"]]})
             if plan.key != key:
                 raise ValueError(f"this is the plan {plan.key}, not {key}")
-            _ = plan.config["protocol"], labels_of(plan), plan.config["data"].get("segmentation", {}).get("kind")
         return plan

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from benchmark.results.names import LEADS
 from benchmark.results.store import Plan, PlannedCell
-from reports.figures import LEADS
 from reports.inference import TableStatistics
 from reports.load import load
 from reports.results import Layout, Results, layouts

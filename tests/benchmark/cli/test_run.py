@@ -87,7 +87,8 @@ def table(folder: Path) -> str:
 
 def rows_of(root: Path) -> list[Row]:
     store = Store(root)
-    return [row for row in map(store.load_row, store.row_keys()) if row]
+    keys = sorted(file.stem for file in store.cells.glob("*.npz"))
+    return [row for row in map(store.load_row, keys) if row]
 
 
 def stamps(root: Path) -> dict[Path, int]:

@@ -54,7 +54,7 @@ def test_a_search_is_equal_for_all_and_scores_no_test_patient(capsys: pytest.Cap
     assert main(["tune", *FLAGS, "--candidates", "3"]) == OK
     assert "no test patient was scored" in capsys.readouterr().out
     store = Store(Path("runs"))
-    rows = [row for row in map(store.load_row, store.row_keys()) if row]
+    rows = [row for file in store.cells.glob("*.npz") if (row := store.load_row(file.stem))]
     assert len(rows) == 6
     for row in rows:
         assert (row.evaluation, row.ratio, row.counts["test_windows"]) == ("validation", 0.5, 0)

@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.splits import columns_of
+from benchmark.data.splits import TASKS, columns_of
 from benchmark.results import names
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import (
     EVALUATIONS,
-    TASKS,
     collapsed,
     command,
     evaluation_of,
     numbers,
-    program,
     sources,
 )
 
@@ -53,7 +51,6 @@ def test_names_that_are_stored_stay() -> None:
         "error.json",
         "windows_sha256",
     )
-    assert names.TASKS == ("default", "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
     assert (names.BOTH, names.SKIPPED_COLUMNS) == ("both", ("dataset", "recording", "patient", "reason"))
     titles = {name: name.replace("_", " ") for name in ("effective_rank", "mean_cosine", "alignment", "uniformity")}
     assert (titles | {"retrieval": "retrieval@1"}, 0) == (names.MEASURES, names.UNTRAINED_EPOCH)
@@ -67,7 +64,7 @@ def test_a_command_is_that_by_which_the_program_was_started(monkeypatch: pytest.
         ("-c", "python run_benchmark.py"),
     ):
         monkeypatch.setattr(sys, "argv", [started, "report"])
-        assert (command(), program()) == (name, name.removeprefix("python "))
+        assert command() == name
 
 
 def test_features_collapse_below_a_rank_or_above_a_cosine() -> None:
@@ -76,7 +73,7 @@ def test_features_collapse_below_a_rank_or_above_a_cosine() -> None:
 
 
 def test_every_number_has_a_source_and_a_place_that_a_table_may_have() -> None:
-    columns = {column.name for column in columns_of(["ptb-xl"], [task for task in TASKS if task != "default"])}
+    columns = {column.name for column in columns_of(["ptb-xl"], [*TASKS["ptb-xl"]])}
     for number in numbers():
         assert number.column in columns | DATASETS.keys()
         assert number.evaluation in EVALUATIONS

@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from benchmark.results.files import (
     Damaged,
     content_digest,
     digest,
-    digested_json,
     flat,
     read_digested_json,
     write_atomic,
@@ -114,7 +113,7 @@ def test_a_row_comes_back_as_it_was_also_from_a_store_that_was_copied(store: Sto
 
 def test_reading_creates_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
-    assert (store.load_row("x"), store.record("x"), store.failures(["x"]), store.row_keys()) == (None, None, {}, [])
+    assert (store.load_row("x"), store.record("x"), store.failures(["x"])) == (None, None, {})
     with refused(NoResults, "no results in", "start a run with"):
         store.load_plan()
     with refused(NoResults, "no plan abc in"):
@@ -206,7 +205,6 @@ def test_a_failure_is_stored_with_its_traceback_until_the_cell_succeeds(store: S
     assert read_digested_json(file) == {"key": ROW.pretrain_key, "what": "pmq pretrain seed 42", **vars(failure)}
     expected = {ROW.key: failure, ROW.pretrain_key: failure, "other": other}
     assert store.failures(expected) == expected
-    assert store.row_keys() == [ROW.key]
     store.save_row(ROW, PREDICTIONS)
     assert store.failures([ROW.key, "other"]) == {"other": other}
     store.failure_file("other").write_bytes(b"{}")
@@ -237,8 +235,9 @@ def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> No
     shutil.copy(store.plans / f"{a}.json", store.plans / f"{b}.json")
     with refused(Damaged, f"this is the plan {a}, not {b}"):
         store.load_plan(b)
-    assert [plan.key for plan in store.readable_plans()] == [c, a]
-    assert [line.partition(":")[0] for line in store.damaged_plans()] == [str(store.plans / f"{b}.json")]
+    plans, damage = store.load_plans()
+    assert [plan.key for plan in plans] == [c, a]
+    assert [line.partition(":")[0] for line in damage] == [str(store.plans / f"{b}.json")]
     for content in (b"", b"../plans/" + a.encode(), b"d", b"\xff"):
         (store.plans / "latest").write_bytes(content)
         with refused(Damaged, f"{store.plans / 'latest'}: ", "its run command writes it again"):
@@ -246,11 +245,10 @@ def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> No
 
 
 def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
-    older = digested_json(asdict(PLAN) | {"config": {"protocol": "paper", "data": {"segmentation": "heartbeats"}}})
     changed = (store.plans / f"{PLAN.key}.json").read_bytes().replace(b'"seed": 41', b'"seed": 42')
-    for content in (b"", b'{"key": "0123"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}', changed, older):
+    for content in (b"", b'{"key": "0123"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}', changed):
         (store.plans / f"{PLAN.key}.json").write_bytes(content)
-        for read in (store.load_plan, store.readable_plans):
+        for read in (store.load_plan, store.load_plans):
             with refused(Damaged, f"{PLAN.key}.json: ", "its run command writes it again"):
                 read()
 
