@@ -26,6 +26,7 @@ from benchmark.data.splits import (
     Split,
     TaskSpec,
     is_cross_validated,
+    labels_under,
     left_out,
     problem_of,
     sides_of,
@@ -215,7 +216,10 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
     yield f"signals     {', '.join(f'{rate:g} Hz ({count})' for rate, count in rates.items())}"
     if data.classes:
         counts = zip(data.classes, target_of(data, spec).sum(axis=0), strict=True)
-        yield f"{spec.labels:<12}{', '.join(f'{name} {count}' for name, count in counts)}"
+        texts = [f"{name} {count}" for name, count in counts]
+        if negative := labels_under(data, spec).count(()):
+            texts.append(f"no to every class {negative}")
+        yield f"{spec.labels:<12}{', '.join(texts)}"
         for reason, count in left_out(data, spec).items():
             remedy = "; --labels multi counts them" if reason == SEVERAL_LABELS else ""
             yield f"left out    {count} of {len(data.entries)} recordings have {reason}{remedy}"

@@ -60,9 +60,11 @@ def join(
         raise DatasetError(f"{title}: all recordings belong to validation or test parts")
     entries = []
     for (data, r), (labels, fold) in zip(recordings, marks or [((), None)] * len(recordings), strict=True):
-        entry = data.entries[r]
-        names = {part: f"{data.dataset_name}/{getattr(entry, part)}" for part in ("recording", "patient", "path")}
-        entries.append(replace(entry, **names, labels=labels, statements=(), fold=fold))
+        entry, prefix = data.entries[r], f"{data.dataset_name}/"
+        renamed = replace(
+            entry, recording=prefix + entry.recording, patient=prefix + entry.patient, path=prefix + entry.path
+        )
+        entries.append(replace(renamed, labels=labels, statements=(), fold=fold, is_negative=False))
     count = np.concatenate([np.diff(data.first_window)[numbers] for data, numbers in members])  # (R,)
     fingerprint = digest([name, classes, [[data.name, data.fingerprint] for data, _ in members], chosen_by])
     segmentation = members[0][0].segmentation
@@ -159,7 +161,9 @@ def transported(
         number = {n: transport.classes.index(name) for n, name in enumerate(concepts) if name in transport.classes}
         concepts_of_ends.append(concepts)
         labels = labels_under(data, spec)
-        shared = {r: tuple(sorted(number[label] for label in labels[r] if label in number)) for r in sorted(folds)}
+        shared = {
+            r: tuple(sorted(number[label] for label in labels[r] or () if label in number)) for r in sorted(folds)
+        }
         chosen = [r for r in shared if shared[r]]
         if not chosen:
             raise DatasetError(f"{transport.title}: no recording of {data.title} has one of the common classes")

@@ -403,7 +403,10 @@ def fingerprint_of(
     recordings = []
     for entry, signal in zip(listing.entries, signals, strict=True):
         source = None if signal is None else [signal.fs, signal.digest]
-        recordings.append([asdict(replace(entry, path="", statements=())), source])
+        about_entry = asdict(replace(entry, path="", statements=()))
+        if not entry.is_negative:
+            del about_entry["is_negative"]
+        recordings.append([about_entry, source])
     return digest([*about, recordings])
 
 

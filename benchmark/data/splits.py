@@ -91,8 +91,10 @@ SIDE_OF_FOLD = {VALIDATION_FOLD: 1, TEST_FOLD: 2}
 """Number of the side in `Split`; other folds, 1 to 8, are trained on, as PTB-XL's authors recommend."""
 TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
 """Share of all recordings, and of those that are not tested, in a shuffled split."""
-SEVERAL_LABELS = "several labels"
-"""Why a recording is on no side of a single-label task."""
+SEVERAL_LABELS, NO_LABEL = "several labels", "no label"
+"""Why a recording is on no side of a split; the first of a single-label task."""
+NO_CLASS = 1 << 16
+"""Stands for a class of recordings that have none; the last of the strata."""
 HELD_OUT = 8
 """One patient in eight of those whom a part of a cross-validation does not test is used for validation."""
 
@@ -117,23 +119,30 @@ def task_labels(prepared: Prepared, spec: TaskSpec, labels: tuple[int, ...]) -> 
     return labels if len(labels) == 1 else ()
 
 
-def labels_under(prepared: Prepared, spec: TaskSpec) -> list[tuple[int, ...]]:
-    """Return the classes that each recording counts for."""
-    return [task_labels(prepared, spec, entry.labels) for entry in prepared.entries]
+def labels_under(prepared: Prepared, spec: TaskSpec) -> list[tuple[int, ...] | None]:
+    """Return the classes that each recording counts for; None for a recording on no side of a split.
+
+    A multi-label task has recordings without a class, whose dataset denies each.
+    """
+    labels: list[tuple[int, ...] | None] = []
+    for entry in prepared.entries:
+        is_negative = spec.labels == "multi" and entry.is_negative
+        labels.append(task_labels(prepared, spec, entry.labels) or (() if is_negative else None))
+    return labels
 
 
 def target_of(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
     """Return (R, C) multi-hot, one-hot for a single-label task; zeros where a recording is on no side of a split."""
     target = np.zeros((len(prepared.entries), len(prepared.classes)), np.int64)
     for row, labels in zip(target, labels_under(prepared, spec), strict=True):
-        row[list(labels)] = 1
+        row[list(labels or ())] = 1
     return target
 
 
 def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
     """Split the recordings of a labelled dataset; a side may be empty, and all are without a rule (`problem_of`)."""
     entries, classes = prepared.entries, labels_under(prepared, spec)
-    labelled = [index for index, labels in enumerate(classes) if labels]
+    labelled = [index for index, labels in enumerate(classes) if labels is not None]
     usable = [index for index in labelled if entries[index].fold != ALWAYS_TESTED]
     by_name = sorted(usable, key=lambda index: entries[index].recording)
     folds = {entries[index].fold for index in usable}
@@ -143,7 +152,8 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
     elif spec.sides == "shuffled":
         sides = _shuffled(by_name)
     elif spec.protocol == "paper":
-        of_class = grouped((classes[index][0], [index]) for index in by_name)  # the authors' order in each first class
+        first = {index: (classes[index] or (NO_CLASS,))[0] for index in by_name}
+        of_class = grouped((first[index], [index]) for index in by_name)  # the authors' order in each first class
         sides = _last_tenths(of_class.values())
     else:
         random = np.random.default_rng(SPLIT_SEED)
@@ -168,11 +178,14 @@ def _shuffled(rest: list[int]) -> list[list[int]]:
 
 
 def _strata(
-    entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable: Iterable[int]
+    entries: Sequence[Entry], classes: Sequence[tuple[int, ...] | None], usable: Iterable[int]
 ) -> list[list[list[int]]]:
     """List, for each class, the patients whose rarest class it is, in name order, each as a list of recordings."""
     recordings = grouped((entries[index].patient, index) for index in usable)
-    labels_of = {patient: {label for i in indices for label in classes[i]} for patient, indices in recordings.items()}
+    labels_of = {
+        patient: {label for i in indices for label in classes[i] or ()} or {NO_CLASS}
+        for patient, indices in recordings.items()
+    }
     patients_with = Counter(label for labels in labels_of.values() for label in labels)
     rarest = {
         patient: min(labels, key=lambda label: (patients_with[label], label)) for patient, labels in labels_of.items()
@@ -201,7 +214,7 @@ def tested_recordings(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
     """Return the numbers (R',) of the recordings that a cell tests: the test part, or all that have a label."""
     if not is_cross_validated(prepared, spec):
         return split_of(prepared, spec).test
-    return np.flatnonzero([bool(labels) for labels in labels_under(prepared, spec)])
+    return np.flatnonzero([labels is not None for labels in labels_under(prepared, spec)])
 
 
 def split_part(prepared: Prepared, spec: TaskSpec, part: int, seed: int) -> Split:
@@ -221,9 +234,10 @@ def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
 
 def left_out(prepared: Prepared, spec: TaskSpec) -> dict[str, int]:
     """Count the usable recordings that a task neither learns from nor scores: reason -> number, without zeros."""
-    unlabelled = sum(not entry.labels for entry in prepared.entries)
-    without_class = sum(not labels for labels in labels_under(prepared, spec))
-    counts = {SEVERAL_LABELS: without_class - unlabelled, "no label": unlabelled}
+    pairs = zip(prepared.entries, labels_under(prepared, spec), strict=True)
+    on_no_side = [entry for entry, labels in pairs if labels is None]
+    unlabelled = sum(not entry.labels for entry in on_no_side)
+    counts = {SEVERAL_LABELS: len(on_no_side) - unlabelled, NO_LABEL: unlabelled}
     return {reason: count for reason, count in counts.items() if count}
 
 
@@ -251,7 +265,8 @@ def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: b
     it. A multi-label task needs one such class, a single-label task two.
     """
     pairs = list(zip(prepared.entries, labels_under(prepared, spec), strict=True))
-    with_fold = {entry.fold is not None: entry for entry, labels in pairs if labels and entry.fold != ALWAYS_TESTED}
+    usable = [entry for entry, labels in pairs if labels is not None and entry.fold != ALWAYS_TESTED]
+    with_fold = {entry.fold is not None: entry for entry in usable}
     if len(with_fold) == 2:
         return f"recording {with_fold[False].recording} has no official fold, others of its dataset have"
     sizes = {name: len(indices) for name, indices in sides_of(split).items()}

@@ -24,7 +24,7 @@ from benchmark.data.joined import JOIN, Seen, datasets_in, is_transport, join, t
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import DatasetTask, TaskSpec, is_cross_validated, left_out, of_task, split_of
+from benchmark.data.splits import NO_LABEL, DatasetTask, TaskSpec, is_cross_validated, left_out, of_task, split_of
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
@@ -82,7 +82,7 @@ def prepare_data(
             on_progress=progress,
             on_damage=tell_damage,
         )
-    if dataset.classes and (unlabelled := sum(not entry.labels for entry in prepared.entries)):
+    if dataset.classes and (unlabelled := left_out(prepared, config.task_spec(config.finetune)).get(NO_LABEL)):
         note(console, f"{dataset.title}: {unlabelled} of {len(prepared.entries)} usable recordings have no label")
     return prepared
 

@@ -83,6 +83,8 @@ class Entry:
     """Official fold, where the dataset has any; or `ALWAYS_TESTED`."""
     statements: tuple[str, ...] = ()
     """Codes that the dataset states of it; what named tasks are made of (benchmark.data.splits)."""
+    is_negative: bool = False
+    """Whether the dataset says no to each class; another one without a label was not assessed."""
 
 
 @dataclass(frozen=True)

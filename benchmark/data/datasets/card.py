@@ -296,13 +296,15 @@ class CardDataset:
         people = [patient_of(part) for part in self._stated_patient(row, files[0])]
         stated = labels.texts(rows, (self.root / files[0].path).with_suffix("")) if labels else []
         texts += stated
+        indices = labels.indices(stated) if labels else ()
         return Entry(
             recording=name,
             patient=name if not people else "/".join(people) if all(people) else nobody(name),
             path=files[0].path,
-            labels=labels.indices(stated) if labels else (),
+            labels=indices,
             report=decoded(row[table.report]) if table.report else "",
             fold=table.parts.fold_of(row[table.parts.column]) if table.parts else None,
+            is_negative=bool(labels and labels.has_a_column_a_class and not indices),
         )
 
     def _stated_patient(self, row: Row, file: CardFile) -> list[str]:

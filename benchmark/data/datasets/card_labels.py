@@ -54,11 +54,16 @@ class CardLabels(CardSection):
         return self.values.get(name, [name])
 
     @property
+    def has_a_column_a_class(self) -> bool:
+        """Whether a column for each class says yes or no."""
+        return not self.column and not self.comment
+
+    @property
     def columns(self) -> list[str]:
         """The columns of the table that are read: those of labels, else one of yes and no for each word of a class."""
-        if self.comment or self.column:
-            return [self.column] if isinstance(self.column, str) else self.column or []
-        return [word for name in self.classes for word in self.words(name)]
+        if self.has_a_column_a_class:
+            return [word for name in self.classes for word in self.words(name)]
+        return [self.column] if isinstance(self.column, str) else self.column or []
 
     @property
     def index_of(self) -> dict[str, int]:
@@ -81,7 +86,7 @@ class CardLabels(CardSection):
 
     def blanks(self, row: Row) -> list[str]:
         """Return the columns of classes whose cells are blank: nobody said yes or no."""
-        return [] if self.column or self.comment else [word for word in self.columns if not row[word]]
+        return [word for word in self.columns if not row[word]] if self.has_a_column_a_class else []
 
     def index(self, word: str) -> int | None:
         """Return the index of the class that a label stands for; None for none."""

@@ -125,6 +125,24 @@ def test_what_a_recording_counts_for(labels, protocol, first, expected):
     assert [tuple(np.flatnonzero(row)) for row in target_of(data, spec)] == [tuple(sorted(item)) for item in expected]
 
 
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+@pytest.mark.parametrize("folds", [0, 5])
+def test_a_recording_with_no_to_every_class_is_on_a_side_of_multi_label_tasks_alone(protocol, folds):
+    denied = [replace(entry(f"n{number:02d}"), is_negative=True) for number in range(20)]
+    data = listed([*(entry(f"y{number:02d}", number % 2) for number in range(40)), *denied, entry("not assessed")])
+    multi, single = (TaskSpec(1, labels, protocol, folds=folds) for labels in ("multi", "single"))
+    assert recordings_tested(data, replace(multi, folds=5)).tolist() == list(range(60))
+    parts = [splits.split_of(data, multi)]
+    if folds:
+        parts = [split_part(data, multi, part, seed=41) for part in range(5)]
+    for split in parts:
+        assert sorted(np.concatenate(split).tolist()) == list(range(60))
+        assert sum(data.entries[r].is_negative for r in split.test) == (4 if folds else 2)
+    assert not target_of(data, multi)[40:].any()
+    assert max(map(max, splits.split_of(data, single))) < 40
+    assert (splits.left_out(data, multi), splits.left_out(data, single)) == ({"no label": 1}, {"no label": 21})
+
+
 # Labelled subsets: 60 training pseudo-trials of 20 patients with 6 beats each, numbered from 100.
 TRIAL = np.arange(100, 160)
 PATIENT = np.repeat(np.arange(20), 3)

@@ -197,6 +197,7 @@ def test_blank_cells_of_a_class_count_as_no_and_are_counted_or_left_out(opened: 
     listing = opened(labels=columns).listing()
     assert len(listing.entries) == 12
     assert [warning.startswith("6 of 12 cells of the class AF are blank") for warning in listing.warnings] == [True]
+    assert [entry.is_negative for entry in listing.entries] == [False, True, True, False] * 3
     listing = opened(labels=columns | {"blank": "skip"}).listing()
     assert len(listing.entries) == 6
     assert {reason.partition(":")[0] for _, reason in listing.skipped} == {
@@ -212,6 +213,7 @@ def test_labels_that_are_ignored_are_counted_by_name(opened: Opened, folder: Pat
     assert listing.warnings == ("9 labels are no class and are ignored (labels.others): PAC 6, LBBB 3",)
     listing = opened(labels=labels).listing()
     assert (len(listing.skipped), listing.warnings) == (9, ())
+    assert not any(entry.is_negative for entry in listing.entries)
 
 
 def test_a_table_that_is_not_utf8_says_so(opened: Opened, folder: Path) -> None:
