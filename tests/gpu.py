@@ -22,9 +22,9 @@ from benchmark.cli.dry_run import cost_lines
 from benchmark.cli.speed import HEADINGS, measure
 from benchmark.config.load import load_config
 from benchmark.machine import Machine, device_facts, pick_device, seed_torch
+from benchmark.run.costs import update_of
 from benchmark.run.datasets import estimated_size
 from benchmark.run.grid import make_grid
-from benchmark.run.pretraining import update_of
 from benchmark.run.tasks import Work
 from benchmark.screen import note, open_console, print_table
 from methods import METHODS

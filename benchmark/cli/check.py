@@ -27,8 +27,8 @@ from benchmark.data.splits import TASKS
 from benchmark.external import try_external
 from benchmark.machine import pick_device
 from benchmark.results.names import ABOUT_BASELINES, DEFAULT_TASK, EVALUATION_FACTS
+from benchmark.run.costs import counted_passes, multiplications
 from benchmark.run.datasets import refuse_unusable
-from benchmark.run.pretraining import counted_passes, multiplications
 from benchmark.screen import Console, note
 from benchmark.training.whole_task import do_whole_task
 from methods import BEYOND, METHODS, find_class, row_of, sources_of

@@ -24,6 +24,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.machine import Machine
 from benchmark.results.names import CANDIDATE
 from benchmark.results.store import Store
+from benchmark.run.costs import estimated_updates, seconds_per_update
 from benchmark.run.datasets import (
     Size,
     disk_bytes,
@@ -35,7 +36,7 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.grid import Pretraining, Variant, make_grid, select
-from benchmark.run.pretraining import estimated_updates, new_method, seconds_per_update
+from benchmark.run.pretraining import new_method
 from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note
 

@@ -20,7 +20,7 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.machine import Machine, device_facts
-from benchmark.run.pretraining import update_of
+from benchmark.run.costs import update_of
 from benchmark.screen import Console, note, print_table, step
 from benchmark.training.finetune import Classifier, update
 

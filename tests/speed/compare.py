@@ -16,7 +16,7 @@ import torch
 
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.simulate import simulate
-from benchmark.run.pretraining import update_of as update_on_noise
+from benchmark.run.costs import update_of as update_on_noise
 from methods import METHODS
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq_released import PMQReleasedConfig
