@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from methods.base import Batch, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.etp import ETPConfig, report_of
+from methods.etp import ETPConfig, report_of, symmetric_info_nce
 from methods.parts.hyperparameters import Choice, LossWeight, Share
-from methods.parts.losses import info_nce, unit_length
+from methods.parts.losses import unit_length
 
 TEXT_HIDDEN = 256
 
@@ -35,12 +35,7 @@ class ClipReportConfig(ETPConfig):
 
 def clip_loss(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
     """Sum of InfoNCE in both directions: 0-d (MERL, Eq. 1 to 4). z1, z2: (B, K), normalised here."""
-    z1, z2 = unit_length(z1), unit_length(z2)  # (B, K), (B, K)
-    return info_nce(z1, z2, temperature) + info_nce(z2, z1, temperature)
-
-
-uma_loss = clip_loss
-"""The same of two latent views of the ECG (MERL, Eq. 4)."""
+    return 2 * symmetric_info_nce(unit_length(z1), unit_length(z2), temperature)
 
 
 class ClipReport(PretrainMethod):
@@ -65,5 +60,5 @@ class ClipReport(PretrainMethod):
         pooled = self.encoder.pooled(batch.x1)  # (B, K)
         latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
         ecg, z1, z2 = self.ecg_projection(pooled), *latent  # (B, K) each
-        cma, uma = clip_loss(ecg, text, self.config.temperature), uma_loss(z1, z2, self.config.temperature)
+        cma, uma = clip_loss(ecg, text, self.config.temperature), clip_loss(z1, z2, self.config.temperature)
         return cma + self.config.uma_weight * uma

@@ -13,14 +13,14 @@ have their small sizes, windows are noise, and twelve of them are of six recordi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
@@ -58,8 +58,8 @@ def batch_of(kind: type[PretrainMethod], size: int = SIZE, seed: int = 0) -> Bat
     x = noise(size, seed=3 * seed).cumsum(1) / SAMPLES**0.5  # (B, S, L)
     x1, x2 = (x + 0.1 * noise(size, seed=3 * seed + view) for view in (1, 2))  # (B, S, L), (B, S, L)
     recording = torch.arange(size) // 2  # (B,)
-    width = getattr(kind.Config(), "text_width", 0) if kind.needs_text else 0
-    return Batch(x1, x2, recording % 4 + 1, recording, recording, noise(size, 1, width, seed)[:, 0] if width else None)
+    text = noise(size, 1, getattr(kind.Config(), "text_width", 1), seed)[:, 0] if kind.needs_text else None  # (B, E)
+    return Batch(x1, x2, recording % 4 + 1, recording, recording, text)
 
 
 def refusal_of(kind: type[PretrainMethod], encoder: type[Encoder]) -> str:
@@ -67,19 +67,13 @@ def refusal_of(kind: type[PretrainMethod], encoder: type[Encoder]) -> str:
 
     Any other error is a fault of the code and no refusal: the checks name it.
     """
-    try:
-        if kind.trains:
-            new_method(kind, encoder)(batch_of(kind))
-    except ValueError as error:
-        return str(error) or "ValueError"
-    except Exception:
-        return ""
+    with suppress(Exception):
+        try:
+            if kind.trains:
+                new_method(kind, encoder)(batch_of(kind))
+        except ValueError as error:
+            return str(error)
     return ""
-
-
-def adam(method: nn.Module) -> torch.optim.Optimizer:
-    """Build an optimiser of the parameters that learn, with a high rate, since the training is short."""
-    return torch.optim.AdamW([parameter for parameter in method.parameters() if parameter.requires_grad], lr=1e-2)
 
 
 def update(method: PretrainMethod, optimiser: torch.optim.Optimizer, seed: int) -> Tensor:
@@ -152,38 +146,33 @@ def gradients_reach_the_encoder(kind: type[PretrainMethod], encoder: type[Encode
     assert any(gradient.any() for gradient in gradients), "the loss does not depend on the encoder"
 
 
-def second_loss(kind: type[PretrainMethod], encoder: type[Encoder], change: Callable[[Batch], Batch]) -> Tensor:
-    """Compute the loss of a second batch, when a queue has keys, where both are changed: 0-d."""
+def last_loss(kind: type[PretrainMethod], encoder: type[Encoder], batches: Sequence[Batch]) -> Tensor:
+    """Compute the loss of the last of some batches, when a queue has the keys of the others: 0-d."""
     method = new_method(kind, encoder)
-    method(change(batch_of(kind)))
-    torch.manual_seed(0)
-    return method(change(batch_of(kind, seed=1))).detach()
+    for batch in batches:
+        torch.manual_seed(0)
+        loss: Tensor = method(batch)
+    return loss.detach()
 
 
 def uses_both_views(kind: type[PretrainMethod], encoder: type[Encoder]) -> str | None:
     """The loss depends on the second view, unless the method's `pairing` gives it the first one again."""
     if kind.Config().pairing == "same":
         return "its pairing is same"
-    loss, other = (second_loss(kind, encoder, change) for change in (as_it_is, with_another_second_view))
+    batches = [batch_of(kind, seed=seed) for seed in range(2)]
+    changed = [batch._replace(x2=batch.x2.flip(1)) for batch in batches]
+    is_same = torch.equal(last_loss(kind, encoder, batches), last_loss(kind, encoder, changed))
     remedy = 'use both views, or set `pairing: Pairing = "same"` in the config'
-    assert not torch.equal(loss, other), f"the loss does not depend on x2: {remedy}"
+    assert not is_same, f"the loss does not depend on x2: {remedy}"
     return None
 
 
 def compares_ids_alone(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
     """Other numbers of the same patients, recordings and trials give the same loss."""
-    loss, other = (second_loss(kind, encoder, change) for change in (as_it_is, renumbered))
+    batches = [batch_of(kind, seed=seed) for seed in range(2)]
+    loss = last_loss(kind, encoder, batches)
+    other = last_loss(kind, encoder, [renumbered(batch) for batch in batches])
     assert_close(other, loss, "the loss computes with the numbers of patients, recordings or trials: compare them")
-
-
-def as_it_is(batch: Batch) -> Batch:
-    """Return a batch."""
-    return batch
-
-
-def with_another_second_view(batch: Batch) -> Batch:
-    """Return a batch whose second views run backwards."""
-    return batch._replace(x2=batch.x2.flip(1))
 
 
 def renumbered(batch: Batch) -> Batch:
@@ -204,7 +193,7 @@ def evaluation_changes_nothing(kind: type[PretrainMethod], encoder: type[Encoder
 def resumes_to_the_bit(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
     """A step after loading the state into a new method is that of the method that went on."""
     methods = [new_method(kind, encoder) for _ in range(2)]
-    optimisers = [adam(method) for method in methods]
+    optimisers = [torch.optim.AdamW(method.parameters(), lr=1e-2) for method in methods]
     for method in methods:
         method.begin(4)
     for seed in range(3):
@@ -220,7 +209,7 @@ def learns(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
     """The loss on the same six batches falls by 5 %."""
     method = new_method(kind, encoder)
     method.begin(30)
-    optimiser = adam(method)
+    optimiser = torch.optim.AdamW(method.parameters(), lr=1e-2)  # a high rate, since the training is short
     losses = [float(update(method, optimiser, step % 6)) for step in range(30)]
     first, last = sum(losses[2:6]) / 4, sum(losses[-4:]) / 4  # from the third on the short queue is full
     assert first - last > 0.05 * abs(first), f"the loss goes from {first:.3g} to {last:.3g}: it must fall by 5 %"

@@ -72,10 +72,6 @@ class SimCLRConfig(SiameseConfig):
     """Layers of the projection head, without normalisation."""
 
 
-simclr_loss = nt_xent
-"""NT-Xent of two augmented views."""
-
-
 class SimCLR(Siamese):
     """Contrastive learning of two augmented views."""
 
@@ -87,7 +83,7 @@ class SimCLR(Siamese):
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """Compute NT-Xent, mean over the 2B anchors (SimCLR, Eq. 1)."""
-        return simclr_loss(z1, z2, self.config.temperature)
+        return nt_xent(z1, z2, self.config.temperature)
 
 
 Weight = Annotated[float, Field(ge=0), Log(1.0, 50.0)]

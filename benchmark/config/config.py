@@ -13,6 +13,7 @@ from benchmark.config.schema import Finetune, Pretrain, Recordings, Settings
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
 from methods import get_method
 from methods.encoders import DEFAULT, get_encoder
+from methods.parts.hyperparameters import Recipe
 
 if TYPE_CHECKING:
     from methods.base import MethodConfig, PretrainMethod
@@ -39,26 +40,23 @@ better: from the paper's 1e-4 to fifty times it, and one and a half decades arou
 class Config(Settings):
     """A config. `benchmark.config.load` makes one of a YAML file and overrides, and checks that its parts fit."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _filled_in(cls, values: dict[str, Any]) -> dict[str, Any]:
+    @model_validator(mode="after")
+    def _filled_in(self) -> Config:
         """Fill in the recipe of the preset, encoders with all hyperparameters, and what the protocol decides."""
-        whole = values | {"encoder": whole_encoder(values.get("encoder", {}))}
-        if isinstance(further := values.get("encoders"), list):
-            whole["encoders"] = [whole_encoder(section, f"encoders.{n}") for n, section in enumerate(further)]
-        pretrain, data = values.get("pretrain", {}), values.get("data", {})
-        if isinstance(pretrain, dict) and pretrain.get("preset") != "paper" and pretrain.get("recipe") is None:
-            whole["pretrain"] = pretrain | {"recipe": {}}
-        how = data.get("segmentation", {}) if isinstance(data, dict) else None
-        if isinstance(how, dict):
-            filled = {"kind": "heartbeats"} | how
-            if filled["kind"] == "heartbeats" and values.get("protocol") == "strict":
-                filled = {"beats": "fused"} | filled
-            whole["data"] = data | {"segmentation": filled}
-        for name, rates in RATES.items() if values.get("protocol") == "strict" else ():
-            if isinstance(section := values.get(name, {}), dict):
-                whole[name] = {"lr": rates} | section
-        return whole
+        filled: dict[str, Any] = {"encoder": whole_encoder(self.encoder)}
+        filled["encoders"] = [whole_encoder(section, f"encoders.{n}") for n, section in enumerate(self.encoders)]
+        if self.pretrain.preset != "paper" and self.pretrain.recipe is None:
+            filled["pretrain"] = self.pretrain.model_copy(update={"recipe": Recipe()})
+        if self.protocol == "strict":
+            how = self.data.segmentation
+            if how.kind == "heartbeats" and "beats" not in how.model_fields_set:
+                fused = how.model_copy(update={"beats": "fused"})
+                filled["data"] = self.data.model_copy(update={"segmentation": fused})
+            for name, rates in RATES.items():
+                section = getattr(self, name)
+                if "lr" not in section.model_fields_set:
+                    filled[name] = section.model_copy(update={"lr": rates})
+        return self.model_copy(update=filled)
 
     def method_class(self, name: str) -> type[PretrainMethod]:
         """Return the class of a method by name or file; a compared file also has the name of its method."""
@@ -159,63 +157,41 @@ def laid_over(hyperparameters: Mapping[str, Any], overrides: Mapping[str, Any]) 
     return whole
 
 
-def whole_encoder(given: Any, key: str = "encoder") -> dict[str, Any]:
+def whole_encoder(given: Mapping[str, Any], key: str = "encoder") -> dict[str, Any]:
     """Return the validated section `key` of an encoder with defaults filled in. Raises ValueError in one line."""
     from methods.encoders.pretrained import PretrainedEncoder  # here, because torch loads slowly
 
-    if not isinstance(given, Mapping) or not isinstance(given.get("name", DEFAULT), str):
-        raise ValueError(
-            f"{key}: {{name: {DEFAULT}}} was expected, with hyperparameters of that encoder, got {given!r}"
-        )
-    name = given.get("name", DEFAULT)
+    name = str(given.get("name", DEFAULT))
     kind = get_encoder(name)
     if issubclass(kind, PretrainedEncoder):
         raise ValueError(f"{key}: {kind.name} brings weights of its own and is not pretrained; use --methods {name}")
-    allowed = [
-        "name",
-        *(hyperparameter.name for hyperparameter in fields(kind.Config) if hyperparameter.name not in SET_ELSEWHERE),
-    ]
-    for hyperparameter in given:
-        if hyperparameter not in allowed:
-            raise ValueError(unknown("config key", f"{key}.{hyperparameter}", [f"{key}.{known}" for known in allowed]))
-    hyperparameters = built(
-        kind.Config,
-        {hyperparameter: given[hyperparameter] for hyperparameter in given if hyperparameter != "name"},
-        f"{key}.",
-    ).content()
-    return {"name": name} | {
-        hyperparameter: hyperparameters[hyperparameter]
-        for hyperparameter in allowed
-        if hyperparameter in hyperparameters
-    }
+    allowed = [field.name for field in fields(kind.Config) if field.name not in SET_ELSEWHERE]
+    values = {field: value for field, value in given.items() if field != "name"}
+    for field in values:
+        if field not in allowed:
+            known = [f"{key}.{other}" for other in ("name", *allowed)]
+            raise ValueError(unknown("config key", f"{key}.{field}", known))
+    content = built(kind.Config, values, f"{key}.").content()
+    return {"name": name} | {field: content[field] for field in allowed}
 
 
 def sized(section: Mapping[str, Any]) -> tuple[type[Encoder], EncoderConfig]:
     """Return the encoder of a section and its config, without dropout, which each method sets."""
-    kind = get_encoder(section["name"])
-    return kind, kind.Config(
-        **{hyperparameter: value for hyperparameter, value in section.items() if hyperparameter != "name"}
-    )
+    sizes = dict(section)
+    kind = get_encoder(sizes.pop("name"))
+    return kind, kind.Config(**sizes)
 
 
 def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:
     """List the encoders' names, with the hyperparameters that tell apart those of one name. Raises ValueError."""
     labels = []
     for section in sections:
+        label = get_encoder(section["name"]).name
         alike = [other for other in sections if other["name"] == section["name"]]
-        differing = [
-            hyperparameter
-            for hyperparameter, value in section.items()
-            if any(other.get(hyperparameter) != value for other in alike)
-        ]
-        labels.append(
-            " ".join(
-                [
-                    get_encoder(section["name"]).name,
-                    *(f"{hyperparameter} {section[hyperparameter]}" for hyperparameter in differing),
-                ]
-            )
-        )
+        for field, value in section.items():
+            if any(other.get(field) != value for other in alike):
+                label += f" {field} {value}"
+        labels.append(label)
     if twice := [label for label in labels if labels.count(label) > 1]:
         words = sorted({section["name"] for section, label in zip(sections, labels, strict=True) if label == twice[0]})
         raise ValueError(

@@ -99,6 +99,13 @@ class Recordings(Section):
         return max(1, int(TYPICAL_SECONDS / self.seconds))
 
 
+Windows = Annotated[
+    Heartbeats | Recordings,
+    Discriminator("kind"),
+    BeforeValidator(lambda how: {"kind": "heartbeats"} | how if isinstance(how, dict) else how),
+]
+
+
 class Data(Section):
     """Datasets, labels and windows."""
 
@@ -112,7 +119,7 @@ class Data(Section):
     """Tasks; a column is a dataset under one that it has (docs/PROTOCOLS.md). default: the dataset's own classes."""
     labels: Labels = "single"
     """Labels of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid."""
-    segmentation: Annotated[Heartbeats | Recordings, Discriminator("kind")] = Heartbeats()
+    segmentation: Windows = Heartbeats()
     """How recordings become windows: `kind: heartbeats` or `kind: recordings`, with the keys of that kind."""
     rate: Rate = 250
     """Hz that recordings are resampled to: 100, 250 (the paper's) or 500. Heartbeats have 1.2 s at any."""

@@ -105,8 +105,8 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     the folder is the pretraining's key.
     """
     state = {} if isinstance(encoder, PretrainedEncoder) else encoder.state_dict()
-    once = {name: state[name] for name in first_names(state).values()}
-    body = save_tensors({name: value.cpu().contiguous() for name, value in once.items()})
+    # Clones, since safetensors stores no tensors that share memory: tied weights have two names.
+    body = save_tensors({name: value.cpu().contiguous().clone() for name, value in state.items()})
     record = {
         "key": folder.name,
         "encoder": identity(type(encoder), encoder.config),
@@ -117,15 +117,6 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
         write_atomic(folder / SOURCE, source)
     write_atomic(folder / WEIGHTS, body)
     write_atomic(folder / RECORD_FILE, record_bytes(record))
-
-
-def first_names(state: Mapping[str, torch.Tensor]) -> dict[str, str]:
-    """Return the first name of each tensor by each of its names: a layer that is used twice has two (tied weights)."""
-    first: dict[Any, str] = {}
-    return {
-        name: first.setdefault((value.data_ptr(), value.shape, value.stride()) if value.numel() else name, name)
-        for name, value in state.items()
-    }
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
@@ -174,7 +165,5 @@ def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes
     encoder = kind(built(kind.Config, sizes, "encoder."))
     if digest(identity(kind, encoder.config)) != digest(stored):  # tuples are JSON lists
         raise ValueError(f"these weights were made with another encoder, or another code of it, than {kind.name!r}")
-    tensors = load_tensors(weights)
-    again = {name: tensors[first] for name, first in first_names(encoder.state_dict()).items() if first in tensors}
-    encoder.load_state_dict(tensors | again)
+    encoder.load_state_dict(load_tensors(weights))
     return encoder

@@ -18,10 +18,9 @@ from benchmark.data.corpus import Corpus, Trials
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.task import Task, Windows
 from benchmark.training.checkpoint import CHECKPOINT, load_encoder, save_encoder
-from benchmark.training.finetune import finetune, in_batches
+from benchmark.training.finetune import finetune
 from benchmark.training.pretrain import pretrain
 from methods.base import PretrainMethod
-from methods.contract import assert_close
 from methods.encoders.pretrained import PretrainedEncoder
 
 TRIALS, PER_TRIAL, PAIRS = 8, 4, 4
@@ -33,8 +32,7 @@ LABELLED, SAMPLES = 4, 48
 def do_whole_task(build: Callable[[], PretrainMethod], device: torch.device, precision: str) -> None:
     """Pretrain for an epoch, resume for another one, store the encoder, load it, and fine-tune it for an epoch.
 
-    build: returns the same new method at each call. Raises AssertionError where the loaded encoder gives other
-    features, and what a run would fail on.
+    build: returns the same new method at each call. Raises what a run would fail on.
     """
     with TemporaryDirectory() as name:
         folder = Path(name) / "key"
@@ -50,8 +48,6 @@ def do_whole_task(build: Callable[[], PretrainMethod], device: torch.device, pre
         encoder, task = method.exported(), noise_task(samples, device)
         save_encoder(folder, encoder, {})
         loaded = load_encoder(folder, type(encoder)).to(device)
-        features, again = (in_batches(one, one.pooled, task.test.signal, precision) for one in (encoder, loaded))
-        assert_close(again, features, "the stored encoder gives other features: keep all state in buffers")
         if not (isinstance(encoder, PretrainedEncoder) and encoder.frozen):
             finetune(loaded, task, Finetune(epochs=1), seed=0, precision=precision)
 

@@ -130,6 +130,11 @@ def width_of(encoder: Encoder, read: Callable[[Tensor], Tensor]) -> int:
     return width
 
 
+def convolution(channels: int, width: int, kernel: int, stride: int = 1) -> nn.Conv1d:
+    """Make a convolution that divides the length by its stride alone; no bias, since batch normalisation follows."""
+    return nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
+
+
 def output_step(embedded_step: Tensor, embedded_steps: int, output_steps: int) -> Tensor:
     """Compute the output step that an embedded step belongs to, elementwise.
 

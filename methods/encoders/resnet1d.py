@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size, convolution
 
 STEM_KERNEL, KERNELS = 7, (5, 3)
 STRIDES = (1, 2, 2)
@@ -51,11 +51,6 @@ class ResidualBlock(nn.Module):
         shortcut = x if self.shortcut is None else self.shortcut(x)  # (B, K, S')
         x = F.relu(self.bn1(self.conv1(x)))  # (B, K, S')
         return F.relu(self.bn2(self.conv2(x)) + shortcut)  # (B, K, S')
-
-
-def convolution(channels: int, width: int, kernel: int, stride: int = 1) -> nn.Conv1d:
-    """Make a convolution that divides the length by its stride alone; no bias, since batch normalisation follows."""
-    return nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
 
 
 class ResNet1d(Encoder):

@@ -20,7 +20,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size, convolution
 
 SLOWEST, FASTEST = 1e-3, 1e-1
 """Bounds of dt, drawn per channel, uniform in its logarithm."""
@@ -162,8 +162,8 @@ def convolutions(leads: int, width: int) -> nn.Sequential:
     layers = nn.Sequential()
     for number, kernel in enumerate(KERNELS):
         channels, stride = (leads, STRIDE) if number == 0 else (width, 1)
-        convolution = nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
-        layers.append(nn.Sequential(convolution, nn.BatchNorm1d(width), nn.ReLU()))
+        layer = convolution(channels, width, kernel, stride)
+        layers.append(nn.Sequential(layer, nn.BatchNorm1d(width), nn.ReLU()))
     return layers
 
 

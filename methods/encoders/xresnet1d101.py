@@ -17,7 +17,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size, convolution
 
 KERNEL = 5
 STEM = 3
@@ -73,9 +73,9 @@ class Bottleneck(nn.Module):
 
 def normalised(channels: int, width: int, kernel: int, stride: int = 1) -> nn.Sequential:
     """Make a convolution that divides the length by its stride alone, and batch normalisation in place of a bias."""
-    convolution = nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
-    nn.init.kaiming_normal_(convolution.weight)
-    return nn.Sequential(convolution, nn.BatchNorm1d(width))
+    layer = convolution(channels, width, kernel, stride)
+    nn.init.kaiming_normal_(layer.weight)
+    return nn.Sequential(layer, nn.BatchNorm1d(width))
 
 
 class XResNet1d101(Encoder):
