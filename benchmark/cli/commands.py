@@ -162,6 +162,20 @@ COMMANDS = {
         {},
         ("status  # what is done, runs, waits and has failed",),
     ),
+    "runs": Command(
+        "list the runs of a results store: date, key, rows, cells, size and command line",
+        "benchmark.cli.runs:runs",
+        ("--results",),
+        {},
+        ("runs  # the latest first",),
+    ),
+    "clean": Command(
+        "remove results and prepared data of no run, candidates of `tune` among them; first with --dry-run",
+        "benchmark.cli.runs:clean",
+        ("--results", "--cache", "--dry-run"),
+        {"word": flag("earlier runs to forget, by the keys that `runs` prints", nargs="*", metavar="KEY")},
+        ("clean --dry-run  # how much would go",),
+    ),
     "report": Command(
         "write the tables of the latest run again from the results store",
         "benchmark.cli.report:report",

@@ -1,16 +1,19 @@
 """The commands `explain` and `status`: what made a number, and how far a grid is, both read from the results store.
 
-A cell is named by row, evaluation, dataset, ratio, seed and subset in any order, as far as they are needed to tell it
-apart, or by the start of its key; of several runs the latest counts.
+A cell is named by row, evaluation, dataset, ratio, seed and subset in any order, as the store or as tables name them,
+or by the start of its key; a number, the mean of several cells, without seed. Of several runs the latest counts.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from benchmark import screen as terminal
@@ -18,30 +21,42 @@ from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
 from benchmark.results.files import Damaged, flat, holder_of
-from benchmark.results.metrics import TITLES
-from benchmark.results.names import RECORD_FILE, command
-from benchmark.results.store import NoResults, PlannedCell, Row, Store
+from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
+from benchmark.results.names import EVALUATION_TITLES, RECORD_FILE, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, command
+from benchmark.results.store import NoResults, Plan, PlannedCell, Row, Store
 from benchmark.run.progress import PROGRESS, read_progress
 from benchmark.screen import Console, duration, note, print_table
 from reports.computers import computer_text, computers_of, package_facts
+from reports.results import mean_over_subsets, run_of
+from reports.words import mean_text, ratio_text, row_title, seeds_named
 
 PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
+OF_A_NUMBER = ("row", "evaluation", "ratio")
+"""Parts that the cells of a number of a table share."""
 MOST_CELLS, MOST_FAILURES = 6, 10
 """Listed cells for a name of several or of none; listed failures, and damaged files."""
 STATES = DONE, FAILED, MISSING = "done", "failed", "to do"
 
 
 def explain(arguments: Namespace, console: Console) -> int:
-    """Print what made a cell's scores. Raises ConfigError for no cell or several, NoResults for one without a row."""
+    """Print what made a cell's scores, or of which cells a number is the mean.
+
+    Raises ConfigError for no cell, or cells of several numbers; NoResults for a cell without a row.
+    """
     store = Store(arguments.results)
     for line in store.load_plans()[1]:
         terminal.error(f"left out: {line}")
-    cell = find_cell(store, " ".join(arguments.word))
+    plan, cells = find_cells(store, " ".join(arguments.word))
+    if len(cells) > 1:
+        explain_mean(store, plan, cells, console)
+        return OK
+    (cell,) = cells
     row = store.load_row(cell.key)
     if row is None:
         failure = store.failures([cell.key]).get(cell.key)
-        state = f"has failed: {failure.line}" if failure else f"is not finished; `{command()}` with its config goes on"
+        again = f"`{command_of(plan)}` goes on"
+        state = f"has failed: {failure.line}" if failure else f"is not finished; {again}"
         raise NoResults(f"{describe(cell)} ({cell.key}) {state}")
     sections = list(sections_of(row, store))
     note(console, describe(cell))
@@ -51,38 +66,92 @@ def explain(arguments: Namespace, console: Console) -> int:
             note(console, f"\n{heading}")
             for name, value in values.items():
                 note(console, f"  {name:<{width}}  {value}")
-    name = row.provenance["config"]["name"]
-    config = name if name in config_names() else f"{name}.yaml"
-    note(console, "\nto make it again and compare it, with the further flags of its run:")
-    note(console, f"  {command()} run --config {config} --only {row.key} --results again")
+    note(console, "\nto make it again and compare it:")
+    note(console, f"  {command_of(plan)} --only {row.key} --results again")
     note(console, f"  {command()} report --compare {store.root} again")
     return OK
 
 
-def find_cell(store: Store, words: str) -> PlannedCell:
-    """Find the cell that words name. Raises ConfigError, in one line with near cells, where they name none or several.
+def command_of(plan: Plan) -> str:
+    """Return the command line that ran a plan; one by its config for a plan of an earlier version."""
+    name = plan.config["name"]
+    config = name if name in config_names() else f"{name}.yaml"
+    return f"{command()} {plan.command or f'run --config {config}'}"
 
-    Raises NoResults if the store has no run.
+
+def explain_mean(store: Store, plan: Plan, cells: Sequence[PlannedCell], console: Console) -> None:
+    """Print the columns of a row at a label ratio, each as the mean over its seeds, and Overall as that of the columns.
+
+    cells: finished or not, of one row, evaluation and label ratio. Raises NoResults where none is finished.
+    """
+    results = run_of(store, replace(plan, cells=list(cells)), store.root)
+    is_retrieval = cells[0].evaluation == RETRIEVAL
+    unit = RECORDING if is_retrieval else UNIT_OF_PROTOCOL[plan.config["protocol"]]
+    scores = mean_over_subsets(results.scores).dropna(subset=["value"])
+    columns = dict(iter(scores[scores["unit"] == unit].groupby(["dataset", "metric"])))
+    if not columns:
+        raise NoResults(f"none of these {len(cells)} cells is finished; `{command_of(plan)}` goes on")
+    subsets = 1 + max(cell.subset for cell in cells)
+    each = f", each the mean of {subsets} labelled subsets" if subsets > 1 else ""
+    note(console, f"{describe(cells[0]).partition(' seed')[0]}, per {unit}, in percent; means over seeds{each}")
+    means = []
+    for dataset, metric in product(plan.datasets, RECALLS if is_retrieval else COLUMNS):
+        if (dataset, metric) in columns:
+            lines = columns[dataset, metric]
+            percent = 100 * lines.set_index("seed")["value"]
+            means.append(percent.mean())
+            number, parts = mean_text(percent.mean()), f"the same for seeds {seeds_named(percent.index)}"
+            if len(lines) == 1 or results.varies(lines).any():
+                number = mean_text(percent.mean(), percent.std())
+                parts = ", ".join(f"{value:.1f} (seed {seed})" for seed, value in percent.items())
+            note(console, f"  {dataset} {TITLES[metric]} {number}: {parts}")
+    if not is_retrieval:
+        note(console, f"  Overall {mean_text(sum(means) / len(means))}: the mean of these {len(means)} columns")
+    done = sum(cell.key in results.rows for cell in cells)
+    note(
+        console, f"{done} of {len(cells)} cells finished; a seed, a dataset or a key names one: {cells[0].key[:8]} ..."
+    )
+
+
+def find_cells(store: Store, words: str) -> tuple[Plan, list[PlannedCell]]:
+    """Find the cells that words name in the latest run that has some: one, or all of a row at a label ratio.
+
+    Raises ConfigError, in one line with near cells, where they name none or those of several rows; NoResults if the
+    store has no run.
     """
     plans, _ = store.load_plans()
-    chosen: dict[str, PlannedCell] = {}
     for plan in plans:
-        chosen = chosen or {cell.key: cell for cell in plan.cells if is_named(words, cell)}
-    cells = list(chosen.values())
-    if len(cells) == 1:
-        return cells[0]
-    if cells:
-        differ = [part for part, name in PARTS.items() if len({getattr(cell, name) for cell in cells}) > 1]
-        listed = ", ".join(f"{describe(cell)} ({cell.key[:8]})" for cell in cells[:MOST_CELLS])
-        raise ConfigError(f"{words!r} is {len(cells)} cells: add {' and '.join(differ)}, or give a key; e.g. {listed}")
+        chosen = {cell.key: cell for cell in plan.cells if is_named(words, cell, plan)}
+        cells = list(chosen.values())
+        differ = [part for part in OF_A_NUMBER if len({getattr(cell, PARTS[part]) for cell in cells}) > 1]
+        if differ:
+            listed = ", ".join(f"{describe(cell)} ({cell.key[:8]})" for cell in cells[:MOST_CELLS])
+            raise ConfigError(
+                f"{words!r} is {len(cells)} cells: add {' and '.join(differ)}, or give a key; e.g. {listed}"
+            )
+        if cells:
+            return plan, cells
     known = list(dict.fromkeys(describe(cell) for plan in plans for cell in plan.cells))
     near = difflib.get_close_matches(words.lower(), known, n=MOST_CELLS, cutoff=0.4) or known[:MOST_CELLS]
     raise ConfigError(f"no cell {words!r} in {store.root}; near ones: {', '.join(near)}")
 
 
-def is_named(words: str, cell: PlannedCell) -> bool:
-    """Tell whether words are parts of a cell's name or the start of its key."""
-    return cell.key.startswith(words) or Counter(words.lower().split()) <= Counter(describe(cell).lower().split())
+def is_named(words: str, cell: PlannedCell, plan: Plan) -> bool:
+    """Tell whether words, as cells are named or as tables print them, are parts of a cell's name or begin its key."""
+    parts = Counter(as_stored(words, plan).lower().split())
+    return cell.key.startswith(words) or parts <= Counter(describe(cell).lower().split())
+
+
+def as_stored(words: str, plan: Plan) -> str:
+    """Return words with the names that tables print as those of cells: 'ETP (reads reports) 10 %' as 'etp 0.1'."""
+    names = {row_title(plan, name): name for name in plan.variants}
+    names |= {title: name for name, title in plan.variants.items()}
+    names |= {title: name for name, title in plan.titles.items()}
+    names |= {title: name for name, title in EVALUATION_TITLES.items()}
+    names |= {ratio_text(cell.ratio): f"{cell.ratio:g}" for cell in plan.cells}
+    for title in sorted(names, key=len, reverse=True):
+        words = re.sub(rf"(?<!\S){re.escape(title)}(?!\S)", names[title], words, flags=re.IGNORECASE)
+    return words
 
 
 def describe(cell: PlannedCell) -> str:
@@ -159,5 +228,5 @@ def status(arguments: Namespace, console: Console) -> int:
     if driver := holder_of(store.lock):
         note(console, f"{driver} works on it")
     elif total[DONE] < len(cells):
-        note(console, f"nothing works on the rest: give the command that began this grid ({command()} ...) again")
+        note(console, f"nothing works on the rest; this goes on: {command_of(plan)}")
     return OK

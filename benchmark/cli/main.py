@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib import metadata
@@ -163,6 +164,7 @@ def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
         raise SystemExit(OK)
     name, rest = split(argv)
     arguments, extra = parser_of(name).parse_known_args(rest)
+    arguments.line = shlex.join([*name.split(), *rest])
     if not extra:
         return name, arguments
     if not extra[0].startswith("-"):

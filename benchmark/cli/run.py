@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,9 @@ def run_grid(
     if arguments.only:
         grid = select(grid, tuple(arguments.only))
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
+    folders_used = [*(one.key for one in grid.pretrainings), *caches_of([*prepared.values(), *forms.values()])]
     plan = make_plan(config, prepared, grid, warnings, probe.source)
+    plan = replace(plan, command=arguments.line, folders=folders_used)
     tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, forms, store), console)
     work = missing(grid, store)
     store.save_plan(plan)
@@ -111,6 +114,12 @@ def run_grid(
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures or not reported else OK
+
+
+def caches_of(prepared: Collection[Prepared]) -> list[str]:
+    """Name the folders in the cache of prepared data and of what they are joined of."""
+    members = [member for data in prepared for member, _ in data.members]
+    return sorted({data.folder.name for data in (*prepared, *members)})
 
 
 @contextmanager

@@ -167,6 +167,10 @@ class Plan:
     cells: list[PlannedCell] = field(default_factory=list)
     health_windows: str = ""
     """Digest of the windows that the health of the run's pretrainings is measured on."""
+    command: str = ""
+    """Command line that ran it, without the program's name; '' in plans of earlier versions, as `folders`."""
+    folders: list[str] = field(default_factory=list)
+    """Names of the folders of its pretrainings in the store, and of its prepared data in the cache."""
 
     @property
     def titles(self) -> dict[str, str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 
-from benchmark.cli.explain import describe, find_cell
+from benchmark.cli.explain import as_stored, describe, find_cells
 from benchmark.cli.main import FAILED, OK
 from benchmark.results.files import file_lock
 from benchmark.results.names import RECORD_FILE
@@ -23,11 +25,35 @@ NAME = "pmq finetune chapman 0.5 seed 41 subset 0"
 
 def test_a_cell_is_found_by_its_names_in_any_order_and_by_its_key(finished_bench: Bench) -> None:
     key = cell_of(finished_bench, "pmq").key
-    for words in (NAME, "PMQ Chapman finetune 41", "41 finetune pmq", key, key[:8]):
-        cell = find_cell(finished_bench.store, words)
+    printed = "Fine-tuned PMQ, Chapman, 50 %, seed 41".replace(",", "")
+    for words in (NAME, "PMQ Chapman finetune 41", "41 finetune pmq", printed, key, key[:8]):
+        _, (cell,) = find_cells(finished_bench.store, words)
         assert (cell.key, describe(cell)) == (key, NAME)
-    baselines = [find_cell(finished_bench.store, f"features 41{table}") for table in ("", " linear", " finetune")]
-    assert {cell.key for cell in baselines} == {cell_of(finished_bench, "features", "features").key}
+    title = "Heartbeat features, boosted"
+    for words in ("features 41 linear", "features 41 finetune", f"{title} 41 linear"):
+        _, (cell,) = find_cells(finished_bench.store, words)
+        assert cell.key == cell_of(finished_bench, "features", "features").key
+
+
+def test_the_name_of_a_row_that_reads_reports_is_taken_as_tables_print_it(finished_bench: Bench) -> None:
+    plan = finished_bench.store.load_plan()
+    plan = replace(plan, variants={"etp": "ETP"}, roles={"etp": {"role": "method", "reads_reports": True}})
+    assert as_stored("ETP (reads reports) 50 %", plan) == "etp 0.5"
+
+
+def test_a_number_without_a_seed_is_the_mean_of_its_cells_and_overall_of_its_columns(
+    finished_bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = finished_bench.store
+    assert main(["explain", "Random", "linear", "--results", str(store.root)]) == OK
+    shown = capsys.readouterr().out
+    plan = store.load_plan()
+    cells = [cell for cell in plan.cells if (cell.variant, cell.evaluation) == ("random", "linear")]
+    scores = [row.scores["heartbeat"] for cell in cells if (row := store.load_row(cell.key))]
+    f1 = [100 * (score["f1"] or 0) for score in scores]
+    assert f"chapman F1 {mean(f1):.1f}±{stdev(f1):.1f}: {f1[0]:.1f} (seed 41), {f1[1]:.1f} (seed 42)\n" in shown
+    overall = 100 * mean(score[metric] or 0 for score in scores for metric in ("f1", "auroc", "acc"))
+    assert f"Overall {overall:.1f}: the mean of these 3 columns\n2 of 2 cells finished" in shown
 
 
 @pytest.fixture
@@ -69,7 +95,7 @@ def test_status_and_explain_name_what_is_missing_what_failed_and_what_runs(
     assert main(status) == OK
     shown = capsys.readouterr().out
     assert "9 of 10 cells done, 1 to do\n" in shown
-    assert "nothing works on the rest: give the command that began this grid" in shown
+    assert "nothing works on the rest; this goes on: python run_benchmark.py run --config " in shown
     copy.save_failure(key, "it", Failure("ValueError: out of luck\nin many words"))
     assert main(explain) == FAILED
     assert capsys.readouterr().err.endswith(f"({key}) has failed: ValueError: out of luck\n")
