@@ -34,11 +34,11 @@ ROOMS = (
     Room("results", ("benchmark/results",), 8.1),
     Room("reports", ("reports",), 26.2),
     Room("config", ("benchmark/config",), 7.3),
-    Room("command line", ("run_benchmark.py", "benchmark/cli"), 18.5),
+    Room("command line", ("run_benchmark.py", "benchmark/cli"), 19.7),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 4.1),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 153.3)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 154.4)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

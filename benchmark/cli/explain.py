@@ -214,6 +214,7 @@ def status(arguments: Namespace, console: Console) -> int:
         rows.setdefault(plan.variants[cell.variant], Counter())[state] += 1
     total = sum(rows.values(), Counter[str]())
     others = [f"{total[name]} {name}" for name in (FAILED, MISSING) if total[name]]
+    note(console, f"run by {command_of(plan)}")
     note(console, ", ".join([f"{total[DONE]} of {len(cells)} cells done", *others]))
     table = [[title, *(str(row[name] or "") for name in STATES)] for title, row in rows.items()]
     print_table(console, ["", *STATES], table)
@@ -228,5 +229,5 @@ def status(arguments: Namespace, console: Console) -> int:
     if driver := holder_of(store.lock):
         note(console, f"{driver} works on it")
     elif total[DONE] < len(cells):
-        note(console, f"nothing works on the rest; this goes on: {command_of(plan)}")
+        note(console, "nothing works on the rest: the command above goes on")
     return OK

@@ -409,7 +409,10 @@ def select(grid: Grid, starts: Sequence[str]) -> Grid:
     begins = tuple(starts)
     chosen = [cell for cell in grid.cells if cell.key.startswith(begins) or cell.pretrain_key.startswith(begins)]
     if not chosen:
-        raise ConfigError(f"--only {' '.join(starts)}: no cell or pretraining of this grid has a key that begins so")
+        raise ConfigError(
+            f"--only {' '.join(starts)}: no cell or pretraining of this grid has a key that begins so; `explain KEY` "
+            "prints the command line that has it"
+        )
     keys, rows = {cell.pretrain_key for cell in chosen}, {cell.variant.name for cell in chosen}
     return Grid(
         tuple(variant for variant in grid.variants if variant.name in rows),

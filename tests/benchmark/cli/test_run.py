@@ -125,11 +125,15 @@ def test_a_cell_is_made_again_from_the_start_of_its_key_and_compared(
     assert [one.key for one in rows_of(tmp_path / "runs")] == [row.key]
     assert [path.name for path in (tmp_path / "runs" / "pretrained").iterdir()] == [row.pretrain_key]
     capsys.readouterr()
+    assert main(["explain", row.key[:8], "--results", str(tmp_path / "runs")]) == 0
+    commands = capsys.readouterr().out.splitlines()[-2:]
+    assert commands[0].startswith("  python run_benchmark.py run --config tiny.yaml --device cpu --workers 1 --jobs 1 ")
+    assert commands[0].endswith(f" --only {row.key[:8]} --only {row.key} --results again")
     assert main(["report", "--compare", "runs", str(tmp_path / "runs"), "--out", str(tmp_path / "compared")]) == 0
     assert "Cells: 1 in both, 1 identical to the bit, 3 only in A, 0 only in B" in capsys.readouterr().out
     assert run("--only", "fffffff") == USAGE
     refused = capsys.readouterr().err
-    assert refused == "error: --only fffffff: no cell or pretraining of this grid has a key that begins so\n"
+    assert refused.startswith("error: --only fffffff: no cell or pretraining of this grid has a key that begins so; ")
 
 
 def test_a_method_that_fails_fails_its_own_cells(
