@@ -87,7 +87,7 @@ class Pool:
 
     def end(self, patience: float) -> None:
         """Wait up to so many seconds for the end of the processes, and kill the others."""
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        self.executor.shutdown(wait=False)
         until = time.monotonic() + patience
         for process in active_children():
             process.join(max(0.0, until - time.monotonic()))
