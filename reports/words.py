@@ -253,8 +253,8 @@ def _patients(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
         if (ratio, name) in least:
             shares.setdefault(ratio_text(ratio), []).append(f"{titles[name]} {least[ratio, name]}")
     if shares:
-        texts = "; ".join(f"{share}: {', '.join(counted)}" for share, counted in shares.items())
-        yield f"Labelled {what} of training and validation, at least: {texts}."
+        texts = "; ".join(f"{', '.join(counted)} at {share}" for share, counted in shares.items())
+        yield f"Fewest labelled {what} of a cell, training and validation together: {texts}."
     unscored = [
         f"{titles[name]} {label} {len(facts['unscored'])} of {facts['patients']}"
         for name in titles
@@ -378,11 +378,16 @@ def verdict(results: Results, layout: Layout, differences: pd.DataFrame, scores:
     plan, seeds = results.plan, int(differences["seeds"].max())
     datasets = {cell.dataset for cell in layout.cells}
     answers = [_headline(plan, str(name), rows) for name, rows in differences.groupby("reference", sort=False)]
-    limits = [f"{seeds} seed{'s' * (seeds > 1)}; test patients: {tested_text(results, datasets)}."]
+    baselines = [row_title(plan, name) for name in layout.variants if name in layout.baselines]
+    limits = [
+        f"{seeds} seed{'s' * (seeds > 1)}; test patients: {tested_text(results, datasets)}; baselines: "
+        f"{'; '.join(baselines) or 'none'}."
+    ]
     if not (differences["significant"] | differences["equivalent"]).all():
         limits.append("Not separable does not mean equal.")
     if plan.config["protocol"] != "strict" or seeds < 2:
-        limits.append("Each row is one pretraining: that one method is better than another does not follow.")
+        evaluated = "The seeds vary the evaluation: each" if seeds > 1 else "Each"
+        limits.append(f"{evaluated} row is one pretraining; that one method is better than another does not follow.")
     limits += _baselines_above(plan, scores)
     groups = differences.groupby(["reference", "ratio"], sort=False)
     ratio_lines = [_ratio_line(plan, str(reference), rows) for (reference, _), rows in groups]

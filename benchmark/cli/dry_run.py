@@ -22,7 +22,7 @@ from benchmark.data.joined import JOIN, datasets_in
 from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.segments import Segmentation
 from benchmark.machine import Machine
-from benchmark.results.names import CANDIDATE
+from benchmark.results.names import CANDIDATE, RETRIEVAL
 from benchmark.results.store import Store
 from benchmark.run.costs import estimated_updates, seconds_per_update
 from benchmark.run.datasets import (
@@ -39,6 +39,7 @@ from benchmark.run.grid import Pretraining, Variant, make_grid, select
 from benchmark.run.pretraining import new_method
 from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note
+from reports.words import seeds_named
 
 GIB = 2**30
 MOST_NAMED = 10
@@ -95,9 +96,11 @@ def print_dry_run(
     grid, unit = work.grid, config.data.cut().unit_name
     cells = len(grid.distinct_cells())
     pretrainings, to_do = (sum(one.method.trains for one in part.pretrainings) for part in (grid, work))
-    ratios, seeds = (dict.fromkeys(f"{getattr(one, part):g}" for one in grid.cells) for part in ("ratio", "seed"))
-    shares = f"{', '.join(ratios)} of the labels x seeds {', '.join(seeds)}"
+    shares = f"{', '.join(f'{ratio:g}' for ratio in config.ratios)} of the labels x seeds {seeds_named(config.seeds)}"
     note(console, f"config {config.name}: {cells} cells on {pretrainings} pretrainings, at {shares}")
+    whole = [one for one in grid.cells if one.ratio not in config.ratios]
+    if further := dict.fromkeys(RETRIEVAL if one.table == RETRIEVAL else one.variant.name for one in whole):
+        note(console, f"  beside these shares at all labels: {', '.join(further)}")
     rows = Counter(one.of if one.role == CANDIDATE else one.name for one in grid.variants)
     note(console, f"  rows: {', '.join(f'{name} ({n} candidates)' if n > 1 else name for name, n in rows.items())}")
     for name, size in sizes.items():

@@ -218,10 +218,11 @@ def values_by_recordings(arguments: Namespace, overrides: dict[str, Any]) -> dic
     values = with_overrides(values, overrides)
     if hasattr(arguments, "methods"):
         encoder = values["encoder"].get("name") or "dilated with " + ", ".join(f"{k} {v}" for k, v in sizes.items())
+        of_pmq = " of PMQ, or as many encoder passes of another method," * (config.pretrain.budget == "passes")
         note(
             open_console(),
-            f"config {REAL}, as no --config is named: encoder {encoder}, {values['pretrain']['epochs']:g} epochs for "
-            f"{recordings} recordings of {config.data.pretrain}, {len(values['seeds'])} seeds",
+            f"config {REAL}, as no --config is named: encoder {encoder}, {values['pretrain']['epochs']:g} epochs"
+            f"{of_pmq} for {recordings} recordings of {config.data.pretrain}, {len(values['seeds'])} seeds",
         )
     return values
 

@@ -129,7 +129,7 @@ def show_report(results: Results, out: Path, unit: str | None, console: Console,
         marks = [f"({mark}) {remark}" for mark, remark in first.footnotes.items() if f"({mark})" in text]
         note(console, "\n".join([title, text, *marks]))
         note(console, "\n".join(["", *first.verdict[:2], f"Every table and column: {out / 'results.md'}"]))
-    note(console, f"open {out / PAGE}")
+    note(console, f"The page for a browser: {out / PAGE}")
 
 
 def overall_table(table: Table) -> pd.DataFrame:

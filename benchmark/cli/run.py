@@ -227,6 +227,7 @@ def report_on(plan: Plan, store: Store, arguments: Namespace, console: Console) 
     if before.get("made_of") == made_of(plan, store, arguments):
         note(console, before["text"].removesuffix("\n"))
         return
+    note(console, "writing tables and figures")
     from benchmark.cli.report import show_report  # here, because a finished run needs no report
     from reports.results import run_of
 

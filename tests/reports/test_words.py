@@ -69,7 +69,7 @@ def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_wher
         "Not separable from it: PMQ at 1 %.",
         "Worse: MoCo at 30 %.",
     ]
-    assert limits == "5 seeds; test patients: . Not separable does not mean equal."
+    assert limits == "5 seeds; test patients: ; baselines: none. Not separable does not mean equal."
     assert first == (
         "30 % of the labels, Overall minus that of Random in points: higher: ETP (reads reports) +9.0 (7.0 to 11.0), "
         "PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."
@@ -87,7 +87,7 @@ def test_networks_of_one_pretraining_are_no_methods(protocol: str, seeds: int) -
     """Untrained encoders differ from seed to seed under `paper` too; that counts as no pretraining."""
     lines = differences([(0.3, "pmq", 4.0, "significant")], seeds=seeds)
     _, limits, *_ = verdict(*results_of(protocol), lines, overall())
-    assert "Each row is one pretraining: that one method is better than another does not follow." in limits
+    assert "row is one pretraining; that one method is better than another does not follow." in limits
 
 
 def test_a_baseline_of_fixed_features_above_every_pretrained_row_is_named_with_what_follows() -> None:
@@ -101,6 +101,13 @@ def test_a_baseline_of_fixed_features_above_every_pretrained_row_is_named_with_w
     )
     _, limits, *_ = verdict(*results, lines, overall((0.3, "features", 69.0, 9)))
     assert "Features" not in limits
+
+
+def test_a_verdict_names_the_baselines_that_were_there() -> None:
+    results, layout = results_of()
+    there = replace(layout, variants=("pmq", "random"), baselines=frozenset({"random"}))
+    _, limits, *_ = verdict(results, there, differences([(0.3, "pmq", 4.0, "")]), overall())
+    assert limits.startswith("5 seeds; test patients: ; baselines: Random.")
 
 
 def footers_of(results: Results, statistics: TableStatistics | None = None) -> list[str]:

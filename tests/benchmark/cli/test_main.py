@@ -43,14 +43,9 @@ LABELS = "labels: {column: rhythm, classes: [SR, AF]}\n"
         ("--set pretrain.epochs", "--set 'pretrain.epochs' is not KEY=VALUE"),
         ("--data ptb-xl", "--data 'ptb-xl' is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl"),
         ("--device nonsense", "--device 'nonsense' is not supported; use auto, cpu, cuda or cuda:N"),
-        (
-            "--data ptb-xl=nowhere --pretrain-dataset ptb-xl",
-            "PTB-XL: no folder nowhere: use --data-root DIR or --data ptb-xl=DIR. Get PTB-XL",
-        ),
         ("tune --methods random", "random trains nothing"),
         ("embed x --encoder y --out f.txt", "--out f.txt: .txt is no form of a table; use .parquet, .csv, .npy"),
         ("report --compare a b --beside pmq", "--compare takes none of --results, --archive, --beside"),
-        ("--config paper --dry-run", "use --data-root DIR or --data mimic-iv-ecg=DIR"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line_before_any_work(
@@ -150,7 +145,7 @@ def test_own_data_without_a_config_get_one_by_their_size(
     config = config_from(datasets)
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith("config own, as no --config is named: encoder dilated with hidden ")
-    assert f"{size[2]} epochs for {recordings} recordings of ours, 5 seeds" in shown
+    assert f"{size[2]} epochs of PMQ, or as many encoder passes of another method, for {recordings} recordings" in shown
     assert (config.name, config.data.pretrain, config.protocol) == ("own", "ours", "strict")
     assert config.encoder.items() >= size[1].items()
     assert (config.pretrain.epochs, len(config.seeds)) == (size[2], 5)
