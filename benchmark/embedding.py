@@ -22,12 +22,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from benchmark.config.errors import ConfigError, one_line
+from benchmark.config.errors import ConfigError
 from benchmark.data.corpus import Scale
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.datasets.wfdb_files import checked_recording, lead_columns
@@ -37,9 +37,8 @@ from benchmark.data.segments import Segmentation, zero_missing_leads
 from benchmark.machine import pick_device
 from benchmark.results.files import (
     Damaged,
-    content_digest,
     digested_json,
-    read_json,
+    read_digested_json,
     reading,
     refuse_altered,
     write_atomic,
@@ -166,7 +165,8 @@ def read_description(folder: Path) -> Description:
         )
     try:
         with reading(file, EXPORT_AGAIN):
-            description = described(read_json(file))
+            stored = read_digested_json(file, CONFIG_DIGEST)
+            description = TypeAdapter(Description).validate_json(json.dumps(stored))
     except Damaged as problem:
         raise ConfigError(str(problem)) from None
     if description.pipeline != PIPELINE_VERSION:
@@ -175,20 +175,6 @@ def read_description(folder: Path) -> Description:
             f"{PIPELINE_VERSION}; use the version of the suite that exported it, or export it again"
         )
     return description
-
-
-def described(stored: dict[str, Any]) -> Description:
-    """Make a description of the values of config.json. Raises ValueError, in one line, where they are not as written.
-
-    A folder of an earlier version has no digest.
-    """
-    expected = stored.pop(CONFIG_DIGEST, None)
-    if expected is not None:
-        refuse_altered(content_digest(stored), expected)
-    try:
-        return TypeAdapter(Description).validate_json(json.dumps(stored))
-    except ValidationError as error:
-        raise ValueError(one_line(error, "", Description)) from None
 
 
 def encoder_of(stored: dict[str, Any], weights: bytes, folder: Path, code: str | Path | None) -> Encoder:

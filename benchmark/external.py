@@ -9,7 +9,6 @@ they have a cohort in common.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmark.config.errors import unknown
 from benchmark.data.corpus import trials_of
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.heartbeats import Beats
@@ -85,18 +85,12 @@ def pretrained_on_text(kind: type[PretrainedEncoder]) -> str:
 
 def check_pretrained_on(kind: type[PretrainedEncoder], names: Collection[str]) -> None:
     """Raise ValueError for pretraining data by a name that neither the suite nor a run (`names`) knows."""
-    known = [*COHORTS_OF, *COHORTS, *names]
-    by_letters = {letters(name): name for name in reversed(known)}
-    for name in kind.pretrained_on or ():
-        if not isinstance(name, str):
-            raise ValueError(f"{kind.word()}: pretraining data {name!r}: write the name of a dataset, a text")
-        if not name.startswith(OTHER) and letters(name) not in by_letters:
-            near = difflib.get_close_matches(letters(name), by_letters, n=1)
-            hint = f" (did you mean {by_letters[near[0]]!r}?)" if near else ""
-            raise ValueError(
-                f"{kind.word()}: pretraining data {name!r} are unknown{hint}; there are "
-                f"{', '.join(dict.fromkeys(known))}; for others write '{OTHER}{name}'"
-            )
+    known = dict.fromkeys([*COHORTS_OF, *COHORTS, *names])
+    spelled = {letters(name) for name in known}
+    for name in map(str, kind.pretrained_on or ()):
+        if not name.startswith(OTHER) and letters(name) not in spelled:
+            message = unknown("pretraining data", name, known)
+            raise ValueError(f"{kind.word()}: {message}; for others write '{OTHER}{name}'")
 
 
 def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:

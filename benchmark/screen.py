@@ -9,7 +9,7 @@ from typing import TextIO
 
 from rich import box
 from rich.console import Console as Console  # callers name the type without knowing rich
-from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -57,7 +57,7 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
     """Show the progress of one step before the grid: call the result with (done, total), which may change."""
     with open_bars(console) as bars:
         started = printed = time.monotonic()
-        bar = bars.add_task(what, total=None, text="")
+        bar = bars.add_task(visible(what), total=None, text="")
 
         def progress(done: int, total: int) -> None:
             nonlocal printed
@@ -72,21 +72,14 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
         yield progress
 
 
-class _ShownColumn(TextColumn):
-    """Text beside a bar."""
-
-    def render(self, task: Task) -> Text:
-        return shown(self.text_format.format(task=task))
-
-
 def open_bars(console: Console) -> Progress:
     """Open bars, each with a `text`, that are not started yet; nothing is drawn without a terminal."""
     no_wrap = Column(no_wrap=True, overflow="ellipsis")
     is_drawn = console.is_terminal and not console.is_dumb_terminal
     return Progress(
-        _ShownColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=16),
-        _ShownColumn("{task.fields[text]}", table_column=no_wrap),
+        TextColumn("{task.fields[text]}", markup=False, table_column=no_wrap),
         TimeRemainingColumn(),
         console=console if is_drawn else Console(quiet=True),  # rich before 14.3 ends disabled bars with an empty line
         transient=True,

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import COLUMNS, METRICS, RECALLS, decide, per_recording
+from benchmark.results.metrics import COLUMNS, METRICS, RECALLS, decide, per_recording, shares
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import Predictions
 
@@ -80,7 +80,7 @@ def f1(truth: Truth, probability: Probability, patient: Patients, multi: bool) -
     """Compute F1 of each class; NaN for one in neither truth nor decision."""
     decided = decide(probability, multi=multi)
     hits = _sums(truth * decided, patient)  # (1 + P, C)
-    return _ratio(2 * hits, _sums(truth + decided, patient))
+    return shares(2 * hits, _sums(truth + decided, patient))
 
 
 def accuracy(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
@@ -93,7 +93,7 @@ def brier(truth: Truth, probability: Probability, patient: Patients, multi: bool
     positives, lines = _sums(truth, patient), _sums(np.ones_like(truth), patient)
     error = _sums((probability.astype(np.float64) - truth) ** 2, patient)
     has_both_signs = (positives > 0) & (positives < lines)
-    return np.where(has_both_signs, _ratio(error, lines), np.nan)
+    return np.where(has_both_signs, shares(error, lines), np.nan)
 
 
 def mean_of(column: int) -> Score:
@@ -120,11 +120,7 @@ def _sums(values: NDArray[np.generic], patient: Patients) -> Floats:
 
 def _mean(values: NDArray[np.generic], patient: Patients) -> Floats:
     """(1 + P, 1) mean of (n, 1) values."""
-    return _ratio(_sums(values, patient), _sums(np.ones_like(values), patient))
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.asarray(np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0))
+    return shares(_sums(values, patient), _sums(np.ones_like(values), patient))
 
 
 def _remaining(patient: Patients) -> Iterator[NDArray[np.bool_]]:
@@ -147,7 +143,7 @@ def _area(positive: NDArray[np.bool_], score: Probability, patient: Patients) ->
             pairs = score[group][positive[group]][:, None] - score[group][~positive[group]]
             without[patient[group[0]]] -= (pairs > 0).sum() + (pairs == 0).sum() / 2
     total = won[positive].sum()
-    return _ratio(np.append(total, total - without), _sums(signs, patient).prod(axis=1))
+    return shares(np.append(total, total - without), _sums(signs, patient).prod(axis=1))
 
 
 def _average_precision(positive: NDArray[np.bool_], score: Probability, patient: Patients) -> Floats:

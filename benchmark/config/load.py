@@ -165,27 +165,32 @@ def validate(values: Mapping[str, Any]) -> Config:
     return config
 
 
+def section_of(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a section of a file; a new one where there is none, or another value, which the config's check refuses."""
+    section = values.get(name)
+    return section if isinstance(section, dict) else {}
+
+
 def drop_superseded(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
     """Drop of a file's values what an override puts out of effect: other kinds of windows, a recipe, folds."""
     for (key, value), (section, name) in SUPERSEDED.items():
-        if changes.get(key) == value and isinstance(values.get(section), dict):
-            values[section].pop(name, None)
-    data, kind = values.get("data"), changes.get("data.segmentation.kind")
-    given = data.get("segmentation") if isinstance(data, dict) else None
-    if kind and isinstance(given, dict) and kind != given.get("kind", "heartbeats"):
-        values["data"]["segmentation"] = {}
+        if changes.get(key) == value:
+            section_of(values, section).pop(name, None)
+    data, kind = section_of(values, "data"), changes.get("data.segmentation.kind")
+    if kind and kind != section_of(data, "segmentation").get("kind", "heartbeats"):
+        data["segmentation"] = {}
 
 
 def choose_encoders(values: dict[str, Any], changes: dict[str, Any]) -> None:
     """Replace the file's encoders by those that overrides name, with the hyperparameters that the file gives them."""
-    sections = [*listed(values.get("encoders", [])), values.get("encoder", {})]
-    named = [{"name": changes.get("encoder.name")}, *listed(changes.get("encoders", []))]
-    if not all(map(is_encoder, [*sections, *named])):
+    if not isinstance(changes.get("encoder.name"), str):
         return
-    given = {section.get("name", DEFAULT): section for section in sections}
+    sections = [*listed(values.get("encoders", [])), values.get("encoder", {})]
+    given = {section.get("name", DEFAULT): section for section in sections if is_encoder(section)}
     values |= {"encoder": given.get(changes["encoder.name"], {}), "encoders": []}
-    if "encoders" in changes:
-        changes["encoders"] = [given.get(section.get("name"), {}) | section for section in changes["encoders"]]
+    further = changes.get("encoders")
+    if isinstance(further, list) and all(map(is_encoder, further)):
+        changes["encoders"] = [given.get(section.get("name"), {}) | section for section in further]
 
 
 def is_encoder(section: Any) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,12 @@ def class_f1(truth: Ints, probability: Floats, multi: bool) -> Values:
     decisions = decide(probability, multi=multi)
     counts = (truth + decisions).sum(axis=0)  # (C,)
     hits = (truth * decisions).sum(axis=0)  # (C,)
-    return np.asarray(np.divide(2 * hits, counts, out=np.full(counts.shape, np.nan), where=counts > 0))
+    return shares(2 * hits, counts)
+
+
+def shares(part: NDArray[Any], whole: NDArray[Any]) -> Values:
+    """Return part / whole; NaN where the whole is 0."""
+    return np.asarray(np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0))
 
 
 def has_both_signs(truth: Ints) -> NDArray[np.bool_]:
@@ -183,9 +188,11 @@ def score(probability: Floats, truth: Ints, *, multi: bool) -> Scores:
     scores = no_scores(NO_SAMPLE, multi=multi)
     for name in scores.values if len(truth) else ():
         value = METRICS[name].score(truth, probability, multi)
-        scores.values[name] = None if np.isnan(value) else value
         scores.undefined[name] = METRICS[name].undefined
-    return Scores(scores.values, {name: why for name, why in scores.undefined.items() if scores.values[name] is None})
+        if not np.isnan(value):
+            scores.values[name] = value
+            del scores.undefined[name]
+    return scores
 
 
 def score_retrieval(hits: Floats) -> Scores:

@@ -87,8 +87,6 @@ EVALUATION_FACTS = {
     RETRIEVAL: EvaluationFacts("Patient retrieval", "whether frozen features tell the patient again", frozen=True),
 }
 """Evaluation of a pretrained encoder; benchmark.training.evaluations has its function."""
-EVALUATIONS = tuple(name for name in EVALUATION_FACTS if name != RETRIEVAL)
-"""Those with tables of scores."""
 EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items()}
 
 UNTRAINED, FROZEN, SUPERVISED, AUGMENTED = "random", "random-frozen", "supervised", "augmented"

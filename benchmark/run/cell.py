@@ -166,9 +166,8 @@ def learn(inputs: CellInput, task: Task, known: EvaluationCache) -> Outcome:
             kind, _ = inputs.config.encoder_of(cell.pretraining.method)
             known.encoders[cell.pretrain_key] = load_encoder(inputs.context.store.pretrained / cell.pretrain_key, kind)
         encoder, method = known.encoders[cell.pretrain_key], cell.pretraining.method
-        seed, precision = cell.draw_seed, inputs.context.precision
         outcome = evaluate(
-            cell.evaluation, encoder, task, inputs.config, method=method, seed=seed, precision=precision, cache=known
+            cell.evaluation, encoder, task, inputs.config, method=method, seed=cell.draw_seed, cache=known
         )
     return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
 

@@ -141,18 +141,14 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
     """Measure encoders anew, after their last epoch, whose stored health is of another run's windows."""
+    sample = {WINDOWS_SHA256: probe.source}
     for pretraining in grid.pretrainings:
         with suppress(Damaged, FileNotFoundError):  # the run has named it, and could not make it again
-            measure_encoder_again(pretraining, probe, config, store)
-
-
-def measure_encoder_again(pretraining: Pretraining, probe: ProbeWindows, config: Config, store: Store) -> None:
-    """Measure an encoder anew if its stored health is of other windows. Raises Damaged, FileNotFoundError."""
-    record, sample = store.record(pretraining.key), {WINDOWS_SHA256: probe.source}
-    if record and record.get("health") and record["health_sample"] != sample:
-        folder = store.pretrained / pretraining.key
-        kind, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
-        last = record["health"][-1]
-        health = measure(last["epoch"], load_encoder(folder, kind), probe)
-        health |= {name: last[name] for name in OF_TRAINING}
-        write_atomic(folder / RECORD_FILE, record_bytes(record | {"health": [health], "health_sample": sample}))
+            record, folder = store.record(pretraining.key), store.pretrained / pretraining.key
+            if not record or not record.get("health") or record["health_sample"] == sample:
+                continue
+            kind, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
+            last = record["health"][-1]
+            health = measure(last["epoch"], load_encoder(folder, kind), probe)
+            health |= {name: last[name] for name in OF_TRAINING}
+            write_atomic(folder / RECORD_FILE, record_bytes(record | {"health": [health], "health_sample": sample}))

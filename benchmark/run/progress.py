@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from benchmark.results.files import digested_json, read_digested_json, write_atomic
+from benchmark.results.names import visible
 from benchmark.results.store import Store
 from benchmark.screen import LINE_SECONDS, Console, duration, note, open_bars
 
@@ -97,7 +98,7 @@ class GridProgress:
             texts += [f"{progress.name} {progress.text}" for progress in shown]
             texts += [remark] if remark and stage == "cells" else []
             text = "; ".join(texts)
-            self.bars.update(bar, completed=ended, text=text)
+            self.bars.update(bar, completed=ended, text=visible(text))
             eta = self.bars.tasks[bar].time_remaining
             lines.append(f"{stage} {text}" + (f", about {duration(eta)} to go" if eta else ""))
         if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:

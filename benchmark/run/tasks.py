@@ -159,7 +159,7 @@ def run(job: Job, context: Context) -> tuple[Ending, ...]:
     refuse_unfit(context)
     stop.clear()
     keep_freed_memory()
-    known = EvaluationCache()
+    known = EvaluationCache(context.precision)
     one_thread = not job.is_pretraining and context.device.type == "cpu"
     with limited_threads(1 if one_thread else context.threads):
         return tuple(run_part(part, context, known) for part in job.parts)

@@ -69,7 +69,6 @@ def evaluate(
     *,
     method: type[PretrainMethod],
     seed: int,
-    precision: str,
     cache: EvaluationCache,
 ) -> Outcome:
     """Learn on the labelled windows and predict the test windows, with an encoder of a method, which stays as it is.
@@ -77,13 +76,13 @@ def evaluate(
     cache: what it shares with the other cells of its encoder. Raises TrainingStopped on a non-finite loss.
     """
     if evaluation == RETRIEVAL:
-        return patient_retrieval(encoder, task.test, precision=precision, cache=cache)
+        return patient_retrieval(encoder, task.test, cache)
     if evaluation == "knn":
-        return knn_probe(encoder, task, config.knn, precision=precision, cache=cache)
+        return knn_probe(encoder, task, config.knn, cache)
     if evaluation in (LINEAR, VALIDATION):
-        return linear_probe(encoder, task, config.linear.strengths, precision=precision, cache=cache)
+        return linear_probe(encoder, task, config.linear.strengths, cache)
     settings = config.finetuning(method) if evaluation == FINETUNE else getattr(config, evaluation)
-    return finetune(encoder, task, settings, seed=seed, precision=precision)
+    return finetune(encoder, task, settings, seed=seed, precision=cache.precision)
 
 
 def evaluate_classical(evaluation: str, task: Task, config: Config, seed: int) -> Outcome:

@@ -31,8 +31,9 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class EvaluationCache:
-    """What the evaluations of one encoder in one precision share."""
+    """What the evaluations of one encoder share."""
 
+    precision: str
     encoders: dict[str, Encoder] = field(default_factory=dict)
     """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
     sides: dict[tuple[TaskSpec, bool, tuple[int, int] | None], Sides] = field(default_factory=dict)
@@ -49,36 +50,32 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     return in_batches(encoder, encoder.pooled, signal, precision).cpu().numpy()
 
 
-def cached_features(
-    encoder: Encoder, sides: Collection[Windows], precision: str, cache: EvaluationCache
-) -> list[Floats]:
+def cached_features(encoder: Encoder, sides: Collection[Windows], cache: EvaluationCache) -> list[Floats]:
     """Give the features (n, K) of the windows of some sides, from the cache where they are there."""
     for side in sides:
         if side.content[0] not in cache.features:
             empty, moved = np.empty((0, encoder.config.output), np.float32), encoder.to(side.signal.device)
-            cache.features[side.content[0]] = features(moved, side.signal, precision) if len(side) else empty
+            cache.features[side.content[0]] = features(moved, side.signal, cache.precision) if len(side) else empty
     return [cache.features[side.content[0]] for side in sides]
 
 
-def patient_retrieval(encoder: Encoder, test: Windows, *, precision: str, cache: EvaluationCache) -> Outcome:
+def patient_retrieval(encoder: Encoder, test: Windows, cache: EvaluationCache) -> Outcome:
     """Tell whether a test recording's patient is that of the nearest others, by the cosine of frozen features.
 
     A recording's features are the mean of its windows'. Returns the hits (n, 4) of `patient_hits` for each window.
     """
-    (pooled,) = cached_features(encoder, [test], precision, cache)
+    (pooled,) = cached_features(encoder, [test], cache)
     _, first, recording = np.unique(test.recording, return_index=True, return_inverse=True)  # (R,), (n,)
     patient = np.unique(test.patient[first], return_inverse=True)[1]  # (R,)
     means = torch.from_numpy(pooled_by(recording, pooled, "mean"))  # (R, K)
     return Outcome(patient_hits(means, torch.from_numpy(patient)).numpy()[recording], {})
 
 
-def linear_probe(
-    encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str, cache: EvaluationCache
-) -> Outcome:
+def linear_probe(encoder: Encoder, task: Task, strengths: Sequence[float], cache: EvaluationCache) -> Outcome:
     """Fit a logistic regression on frozen features for each strength C and predict the test windows with the best."""
     key = (*strengths, task.multi, *(side.content for side in task.sides().values()))
     if key not in cache.outcomes:
-        train, validation, test = cached_features(encoder, task.sides().values(), precision, cache)
+        train, validation, test = cached_features(encoder, task.sides().values(), cache)
         probes = [fit_regression(train, task.train.truth(), strength, task.multi) for strength in strengths]
         scores = [validation_score(probe(validation), task) for probe in probes]
         best = int(np.argmax(scores))
@@ -115,9 +112,9 @@ def fit_regression(x: Floats, target: NDArray[np.int64], strength: float, multi:
     return probe
 
 
-def knn_probe(encoder: Encoder, task: Task, settings: Knn, *, precision: str, cache: EvaluationCache) -> Outcome:
+def knn_probe(encoder: Encoder, task: Task, settings: Knn, cache: EvaluationCache) -> Outcome:
     """Vote among the nearest labelled windows, for each number of neighbours, and predict with the best."""
-    train, validation, test = cached_features(encoder, task.sides().values(), precision, cache)
+    train, validation, test = cached_features(encoder, task.sides().values(), cache)
     counts = list(dict.fromkeys(min(count, len(train)) for count in settings.neighbours))
     target = task.train.target.cpu().numpy()  # (n, C)
     probabilities = votes(train, target, validation, counts, settings.temperature)

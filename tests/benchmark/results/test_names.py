@@ -12,7 +12,7 @@ from benchmark.data.splits import TASKS, columns_of
 from benchmark.results import names
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import (
-    EVALUATIONS,
+    EVALUATION_FACTS,
     collapsed,
     command,
     evaluation_of,
@@ -76,7 +76,7 @@ def test_every_number_has_a_source_and_a_place_that_a_table_may_have() -> None:
     columns = {column.name for column in columns_of(["ptb-xl"], [*TASKS["ptb-xl"]])}
     for number in numbers():
         assert number.column in columns | DATASETS.keys()
-        assert number.evaluation in EVALUATIONS
+        assert number.evaluation in EVALUATION_FACTS
         assert number.metric in METRICS
         assert 0 < number.ratio <= 1 < number.percent < 100
         assert (number.again is None) == (number.by == "")

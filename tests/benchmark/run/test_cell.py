@@ -56,7 +56,7 @@ def make_job(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> Mak
 
 
 def run(job: CellInput) -> Row:
-    run_cell(job.cell, job.context, EvaluationCache())
+    run_cell(job.cell, job.context, EvaluationCache("float32"))
     row = job.context.store.load_row(job.cell.key)
     assert row is not None
     return row
@@ -112,7 +112,7 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: Ma
     assert len(row.training["parts"]) == 3
     scores = score_both_units(predictions.probability, predictions.truth, predictions.recording, multi=False)
     assert row.scores == {unit: scored.values for unit, scored in scores.items()}
-    known = EvaluationCache()
+    known = EvaluationCache("float32")
     tasks = folds_of(job, cohorts["chapman"], spec, known)
     alone = learn_on(job, tasks[1], known).probability
     index = np.flatnonzero(np.isin(predictions.recording, tasks[1].test.recording))
@@ -144,7 +144,7 @@ def test_patients_are_retrieved_on_the_test_part_from_the_mean_of_each_recording
     assert list(zip(stored.recording, stored.patient, strict=True)) == [  # those of other parts are no candidates
         ("r003", "a"), ("r004", "b"), ("r005", "a"), ("r006", "b"), ("r008", "b"),
     ]  # fmt: skip
-    windows = folds_of(job, prepared, spec_of(job.config, "retrieval", "ptb-xl"), EvaluationCache())[0].test
+    windows = folds_of(job, prepared, spec_of(job.config, "retrieval", "ptb-xl"), EvaluationCache("float32"))[0].test
     pooled = features(load_encoder(job.context.store.pretrained / ("e" * 16), Dilated), windows.signal, "float32")
     means = [pooled[windows.recording == name].astype(np.float64).mean(0) for name in windows.recordings]
     of_patient = torch.tensor([2, 0, 1, 0, 1, 3, 1])

@@ -28,7 +28,7 @@ from benchmark.data.report_text import TEXT_VERSION
 from benchmark.data.simulate import SIMULATOR_VERSION
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec
 from benchmark.machine import Machine
-from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
+from benchmark.results.names import EVALUATION_FACTS, FEATURES, LINEAR, RETRIEVAL, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
 from benchmark.run.engine import Inline
 from benchmark.run.grid import Cell, Grid, Pretraining, make_grid
@@ -54,7 +54,7 @@ QUEUES = {f"methods.{name}.queue_size": 16 for name in ("moco", "pmq", "pmq-rele
 TINY: dict[str, Any] = {
     "methods": ANYWHERE,
     "baselines": ["features", "supervised"],
-    "evaluate": list(EVALUATIONS),
+    "evaluate": [name for name in EVALUATION_FACTS if name != RETRIEVAL],
     "knn.neighbours": [10_000],
     "supervised": {"epochs": 2, "lr": 1e-3, "weight_decay": 10.0, "batch_size": 32},
     "sweeps": {"pmq": {"positives": ["own", "recording"]}},

@@ -16,7 +16,7 @@ import torch
 from benchmark.config.errors import ConfigError
 from benchmark.process import EngineLost, stop
 from benchmark.results.files import seal, write_atomic
-from benchmark.results.names import EVALUATIONS
+from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL
 from benchmark.results.store import Failure, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
@@ -150,11 +150,15 @@ def test_a_task_that_a_lost_scheduler_let_go_ends_the_run_and_nobody_is_asked_to
 def test_probes_of_all_kinds_share_the_features_of_an_encoder(
     cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
-    every = {"evaluate": [*EVALUATIONS], "baselines": ["features", "supervised"], "ratios": [0.5]}
+    every = {
+        "evaluate": [name for name in EVALUATION_FACTS if name != RETRIEVAL],
+        "baselines": ["features", "supervised"],
+        "ratios": [0.5],
+    }
     work = Bench(small_config(every), cohorts, Store(tmp_path / "runs")).missing()
     jobs = [job.parts for job in jobs_of(work) if not job.is_pretraining]
     together = sorted(sorted({part.evaluation for part in parts if isinstance(part, Cell)}) for parts in jobs)
-    probes = sorted(name for name in EVALUATIONS if name != "finetune")
+    probes = sorted(name for name in EVALUATION_FACTS if name not in ("finetune", RETRIEVAL))
     assert together == [probes, probes, ["features"], ["finetune"], ["finetune"], ["supervised"]]
 
 

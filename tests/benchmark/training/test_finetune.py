@@ -186,7 +186,7 @@ def test_an_attention_head_finds_what_the_mean_over_the_steps_hides(make_task: M
     encoder = Steps(DilatedConfig(hidden=4, depth=1, output=8))
     settings = Attention(epochs=30, lr=[1e-2], batch_size=32, least_updates=12)
     attended = finetune(encoder, task, settings, seed=41, precision="float32")
-    probed = linear_probe(encoder, task, [1.0], precision="float32", cache=EvaluationCache())
+    probed = linear_probe(encoder, task, [1.0], EvaluationCache("float32"))
     right, right_by_mean = (
         (outcome.probability.argmax(axis=1) == task.test.truth().argmax(axis=1)).mean()
         for outcome in (attended, probed)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmark.config.config import Config
 from benchmark.config.schema import Knn
 from benchmark.data.task import Task
-from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
+from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, SUPERVISED, VALIDATION
 from benchmark.training import probes
 from benchmark.training.evaluations import evaluate
 from benchmark.training.finetune import Outcome
@@ -34,17 +34,17 @@ def encoder() -> Dilated:
 
 
 def linear_probe_(encoder: Dilated, task: Task, *strengths: float) -> Outcome:
-    return linear_probe(encoder, task, strengths or (1.0,), precision="float32", cache=EvaluationCache())
+    return linear_probe(encoder, task, strengths or (1.0,), EvaluationCache("float32"))
 
 
-@pytest.mark.parametrize("name", [*EVALUATIONS, SUPERVISED, VALIDATION])
+@pytest.mark.parametrize("name", [*(name for name in EVALUATION_FACTS if name != RETRIEVAL), SUPERVISED, VALIDATION])
 def test_each_evaluation_predicts_every_test_window_and_leaves_the_encoder(
     name: str, encoder: Dilated, make_task: MakeTask, small_config: Callable[..., Config]
 ) -> None:
     config = small_config({"finetune.epochs": 2, "supervised.epochs": 2, "supervised.batch_size": 8})
     before = {key: value.clone() for key, value in encoder.state_dict().items()}
-    task, cache = make_task(THREE * 8, THREE * 2, THREE * 4, noise=2.0), EvaluationCache()
-    outcome = evaluate(name, encoder, task, config, method=RandomInit, seed=41, precision="float32", cache=cache)
+    task, cache = make_task(THREE * 8, THREE * 2, THREE * 4, noise=2.0), EvaluationCache("float32")
+    outcome = evaluate(name, encoder, task, config, method=RandomInit, seed=41, cache=cache)
     assert outcome.probability.shape == (12, 3)
     np.testing.assert_allclose(outcome.probability.sum(1), 1, rtol=1e-4)
     assert all(torch.equal(value, before[key]) for key, value in encoder.state_dict().items())
@@ -56,7 +56,7 @@ def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windo
     coming = iter([0.2, 0.6, 0.6])  # of 1, 3, and 24 in place of 50 and 100
     monkeypatch.setattr(probes, "validation_score", lambda probability, task: next(coming))
     task, settings = make_task(THREE * 8, THREE, THREE), Knn(neighbours=[1, 3, 50, 100])
-    outcome = knn_probe(encoder, task, settings, precision="float32", cache=EvaluationCache())
+    outcome = knn_probe(encoder, task, settings, EvaluationCache("float32"))
     assert (outcome.training["neighbours"], outcome.training["validation_f1"]) == (3, [0.2, 0.6, 0.6])
 
 
@@ -107,14 +107,14 @@ def test_a_class_without_labelled_windows_has_probability_zero_and_one_alone_one
 def test_the_same_task_is_probed_once_and_other_strengths_or_labels_are_another(
     encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task, cache = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
+    task, cache = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache("float32")
     turned = replace(task, train=replace(task.train, target=task.train.target.roll(1, dims=1)))
     for labelled, strength in ((task, 1.0), (task, 0.01), (turned, 1.0)):
-        shared = linear_probe(encoder, labelled, (strength,), precision="float32", cache=cache)
+        shared = linear_probe(encoder, labelled, (strength,), cache)
         np.testing.assert_array_equal(shared.probability, linear_probe_(encoder, labelled, strength).probability)
     assert (len(cache.outcomes), len(cache.features)) == (3, 3)
     monkeypatch.setattr(probes, "fit_regression", lambda *_, **__: pytest.fail("fitted again"))
-    again = linear_probe(encoder, turned, (1.0,), precision="float32", cache=cache)
+    again = linear_probe(encoder, turned, (1.0,), cache)
     np.testing.assert_array_equal(again.probability, shared.probability)
 
 
