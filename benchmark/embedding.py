@@ -35,6 +35,7 @@ from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import PIPELINE_VERSION
 from benchmark.data.segments import Segmentation, zero_missing_leads
 from benchmark.machine import pick_device
+from benchmark.results.arrays import Floats, Halves, Ints
 from benchmark.results.files import (
     Damaged,
     digested_json,
@@ -49,7 +50,7 @@ from benchmark.training.probes import features
 from methods.encoders import get_encoder
 from methods.encoders.base import Encoder
 
-Windows = NDArray[np.float16]
+Windows = Halves
 """(m, S, 12) of one recording."""
 Signals = NDArray[Any] | Sequence[NDArray[Any]]
 """Recordings (n, samples, leads), or n of any length (samples, leads)."""
@@ -241,7 +242,7 @@ class SavedEncoder:
         """'e0' to 'e63'."""
         return [f"e{number}" for number in range(self.width)]
 
-    def encode(self, signals: Signals, rate: float, leads: Sequence[str]) -> NDArray[np.float32]:
+    def encode(self, signals: Signals, rate: float, leads: Sequence[str]) -> Floats:
         """Compute embeddings (n, K) of recordings, the mean over each one's windows.
 
         signals: (n, samples, leads), or a list of arrays (samples, leads) of any length; in any unit where every lead
@@ -252,9 +253,7 @@ class SavedEncoder:
         """
         return self.means(self._cut_with_warning(signals, rate, leads))
 
-    def encode_windows(
-        self, signals: Signals, rate: float, leads: Sequence[str]
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def encode_windows(self, signals: Signals, rate: float, leads: Sequence[str]) -> tuple[Floats, Ints]:
         """Compute embeddings (N, K) of all windows, recording after recording, and (N,) the recording of each.
 
         Arguments and errors as for `encode`; an unusable recording has no windows.
@@ -262,12 +261,12 @@ class SavedEncoder:
         windows, whose = self.windows(signals, rate, leads)
         return features(self.encoder, torch.from_numpy(windows).to(self.device), self.precision), whose
 
-    def windows(self, signals: Signals, rate: float, leads: Sequence[str]) -> tuple[Windows, NDArray[np.int64]]:
+    def windows(self, signals: Signals, rate: float, leads: Sequence[str]) -> tuple[Windows, Ints]:
         """Cut recordings into windows (N, S, 12) as the encoder reads them, and (N,) the recording of each."""
         windows = self._cut_with_warning(signals, rate, leads)
         return np.concatenate(windows), np.repeat(np.arange(len(signals)), list(map(len, windows[1:])))
 
-    def means(self, windows: Sequence[Windows]) -> NDArray[np.float32]:
+    def means(self, windows: Sequence[Windows]) -> Floats:
         """Compute the mean embedding (n, K) of each recording of `cut`; NaN for one without windows."""
         rows = features(
             self.encoder, torch.from_numpy(np.concatenate(windows)).to(self.device), self.precision
@@ -342,7 +341,7 @@ class EcgEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         recordings_of(X[:0], self.rate, self.leads, self.encoder_.description.leads)
         return self
 
-    def transform(self, X: Signals) -> NDArray[np.float32]:
+    def transform(self, X: Signals) -> Floats:
         """Compute embeddings (n, K). Raises NotFittedError before `fit`, ConfigError (a ValueError) like `encode`."""
         check_is_fitted(self)
         return self.encoder_.encode(X, self.rate, self.leads)

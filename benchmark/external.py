@@ -16,7 +16,6 @@ from pickle import UnpicklingError
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from benchmark.config.errors import unknown
 from benchmark.data.corpus import trials_of
@@ -25,6 +24,7 @@ from benchmark.data.heartbeats import Beats
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation, zero_missing_leads
 from benchmark.data.task import Task, Windows
+from benchmark.results.arrays import Floats, Halves
 from benchmark.results.files import is_lfs_pointer
 from benchmark.results.metrics import pooled_by
 from benchmark.results.names import RECORDING
@@ -191,7 +191,7 @@ class ExternalWindows:
             patient=windows.patient[rows],
         )
 
-    def _signals(self, recordings: list[int]) -> NDArray[np.float16]:
+    def _signals(self, recordings: list[int]) -> Halves:
         """Windows (m, S, 12) of numbered recordings; heartbeats are not standardised once more."""
         if self.prepared.segmentation.kind == "heartbeats":
             nothing = self.prepared.windows[:0]  # (0, S, 12)
@@ -219,9 +219,7 @@ def missing_notes(task: Task, external: Task) -> list[str]:
     return notes
 
 
-def predictions_for(
-    probability: NDArray[np.float32], external: Task, task: Task, missing: NDArray[np.float32] | None = None
-) -> NDArray[np.float32]:
+def predictions_for(probability: Floats, external: Task, task: Task, missing: Floats | None = None) -> Floats:
     """Spread probabilities (m, C) of the encoder's windows to a task's test windows (n, C), by recording.
 
     A recording that gives the encoder no window has `missing` (C,), by default the classes' shares among the labelled

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from benchmark.results.arrays import Floats, Ints
 from benchmark.results.metrics import COLUMNS, NO_OTHER, RECALLS, TITLES, class_f1
 from benchmark.results.names import (
     BOTH,
@@ -202,7 +202,7 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
     return scored
 
 
-def ranking_scores(truth: NDArray[np.int64], probability: NDArray[np.float32]) -> tuple[float, float]:
+def ranking_scores(truth: Ints, probability: Floats) -> tuple[float, float]:
     """Return AUROC and average precision of one class from n samples, (n,) and (n,); NaN without both signs.
 
     Those of scikit-learn, which spends most of its time on checks of its input.

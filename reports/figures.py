@@ -24,6 +24,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from numpy.typing import NDArray
 
+from benchmark.results.arrays import AnyFloats
 from benchmark.results.files import write_atomic
 from benchmark.results.metrics import RECALLS
 from benchmark.results.names import BASELINE, LEADS, MEASURES, METHOD, OVERALL, SWEEP
@@ -269,9 +270,7 @@ def save(canvas: Canvas, stem: Path, caption: str, answers: bool = False) -> Fig
     return Figure(stem.with_name(stem.name + ".png"), caption, answers)
 
 
-def draw_recording(
-    signal: NDArray[np.floating[Any]], rate: float, title: str, r_peaks: NDArray[np.integer[Any]], path: Path
-) -> None:
+def draw_recording(signal: AnyFloats, rate: float, title: str, r_peaks: NDArray[np.integer[Any]], path: Path) -> None:
     """Draw a recording on ECG paper, a lead below the other, its heartbeats marked on lead II.
 
     signal: (n, 12) mV, leads I, II, III, aVR, aVL, aVF, V1 to V6. rate: Hz. r_peaks: (k,) samples.

@@ -27,10 +27,11 @@ from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 from scipy.stats import t as student
 
+from benchmark.results.arrays import Doubles
 from benchmark.results.metrics import COLUMNS, RECALLS
 from benchmark.results.names import OVERALL, UNTRAINED, name_on
 from benchmark.results.store import PlannedCell, Predictions
-from reports.jackknife import JACKKNIFED, Floats, leave_one_out
+from reports.jackknife import JACKKNIFED, leave_one_out
 from reports.results import Layout, Results
 
 LEVEL, POWER = 0.05, 0.8
@@ -64,7 +65,7 @@ class ScoreColumn:
     dataset: str
     """'' for Overall."""
     metric: str
-    rows: dict[str, list[Floats]]
+    rows: dict[str, list[Doubles]]
     """Variant -> (S, 1 + P) of each dataset, which add up to the score; NaN where a seed has no score."""
 
     @property
@@ -96,7 +97,7 @@ def score_columns(
     cells = [cell for cell in cells if cell.key in results.rows]
     seeds = sorted({cell.seed for cell in cells})
     for ratio in dict.fromkeys(cell.ratio for cell in cells):
-        parts: dict[str, dict[str, list[Floats]]] = {}
+        parts: dict[str, dict[str, list[Doubles]]] = {}
         for dataset in results.plan.datasets:
             here = [cell for cell in cells if (cell.ratio, cell.dataset) == (ratio, dataset)]
             for metric, rows in _blocks(results, here, seeds, unit, metrics).items():
@@ -114,9 +115,9 @@ def score_columns(
 
 def _blocks(
     results: Results, cells: Sequence[PlannedCell], seeds: Sequence[int], unit: str, metrics: Sequence[str]
-) -> dict[str, dict[str, Floats]]:
+) -> dict[str, dict[str, Doubles]]:
     """Metric -> variant -> (S, 1 + P) scores of cells with the same test windows, means over subsets; NaN: no cell."""
-    scores: dict[str, dict[str, Floats]] = {}
+    scores: dict[str, dict[str, Doubles]] = {}
     first: Predictions | None = None
     for key in dict.fromkeys(cell.key for cell in cells):
         row, predictions = results.rows[key], results.predictions(key)
@@ -128,7 +129,7 @@ def _blocks(
                     "differs): their difference cannot be paired; run the plan again on one version of the data"
                 )
         scores[key] = leave_one_out(predictions, unit, metrics, multi=row.labels == "multi", pool=results.plan.pool)
-    blocks: dict[str, dict[str, Floats]] = {}
+    blocks: dict[str, dict[str, Doubles]] = {}
     variants = [name for name in results.plan.variants if any(cell.variant == name for cell in cells)]
     for metric, variant in product(metrics, variants):
         keys = {seed: [cell.key for cell in cells if (cell.variant, cell.seed) == (variant, seed)] for seed in seeds}
@@ -138,7 +139,7 @@ def _blocks(
     return blocks
 
 
-def variances(blocks: Sequence[Floats]) -> tuple[float, float, float, int]:
+def variances(blocks: Sequence[Doubles]) -> tuple[float, float, float, int]:
     """Compute mean, V_seeds, V_patients and number of seeds of a score, the sum of a (S, 1 + P) block per dataset.
 
     Seeds without a score are left out. V_seeds is 0 for a single seed; V_patients is NaN where a score without a
@@ -194,7 +195,7 @@ def _joined(families: Sequence[dict[str, Any]], columns: list[str]) -> pd.DataFr
     return pd.concat(frames, ignore_index=True)[columns]
 
 
-def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> dict[str, Any]:
+def _tested(scores: Sequence[Sequence[Doubles]], rows: int = 0) -> dict[str, Any]:
     """Intervals and tests of one family of scores or differences.
 
     rows: number of rows that the differences are between; 0 for scores, whose variances over seeds are not moderated.
@@ -225,14 +226,14 @@ def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> dict[str, Any]
     return statistics
 
 
-def _error(of_seeds: Floats, of_patients: Floats, freedom: Floats, patients: int) -> tuple[Floats, Floats]:
+def _error(of_seeds: Doubles, of_patients: Doubles, freedom: Doubles, patients: int) -> tuple[Doubles, Doubles]:
     """Standard error and degrees of freedom (Hillis, 2007)."""
     total = of_seeds + of_patients
     share = np.divide(total, of_seeds, out=np.full(total.shape, np.inf), where=of_seeds > EPSILON**2)
     return np.sqrt(total), np.clip(np.where(freedom > 0, freedom, np.inf) * share**2, 1, max(1, patients - 1))
 
 
-def common_variance(of_seeds: Floats, freedom: int) -> tuple[float, float]:
+def common_variance(of_seeds: Doubles, freedom: int) -> tuple[float, float]:
     """Compute the variance s0^2 and degrees of freedom d0 of the prior of variances with `freedom` each (Smyth, 2004).
 
     From the moments of their logarithms; fewer than three have none.
@@ -248,7 +249,7 @@ def common_variance(of_seeds: Floats, freedom: int) -> tuple[float, float]:
     return float(np.exp(centre + digamma(half) - np.log(half))), 2 * half
 
 
-def holm(p: Floats) -> Floats:
+def holm(p: Doubles) -> Doubles:
     """Adjust the p values (n,) of one family; NaN stays NaN and does not count."""
     order = np.argsort(p)[: np.isfinite(p).sum()]
     adjusted = np.full(len(p), np.nan)
@@ -256,7 +257,7 @@ def holm(p: Floats) -> Floats:
     return adjusted
 
 
-def _holm_levels(p: Floats) -> Floats:
+def _holm_levels(p: Doubles) -> Doubles:
     """(n,) level that each p value is held against in Holm's procedure; that of the first accepted for the rest."""
     order = np.argsort(p)[: np.isfinite(p).sum()]
     steps = LEVEL / np.arange(len(order), 0, -1)

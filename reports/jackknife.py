@@ -12,20 +12,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.results.arrays import Bools, Doubles, Floats, Ints, Positions
 from benchmark.results.metrics import COLUMNS, METRICS, RECALLS, decide, per_recording, shares
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import Predictions
 
-Floats = NDArray[np.float64]
-Truth: TypeAlias = NDArray[np.int64]
-Probability: TypeAlias = NDArray[np.float32]
-Patients: TypeAlias = NDArray[np.intp]
-Score = Callable[[Truth, Probability, Patients, bool], Floats]
+Score = Callable[[Ints, Floats, Positions, bool], Doubles]
 """Truth and probability (n, C), patient (n,), whether a line can have several labels -> (1 + P,) or (1 + P, C)."""
 
 
@@ -36,8 +32,8 @@ def leave_one_out(
     *,
     multi: bool,
     pool: Pool = "mean",
-    classes: NDArray[np.bool_] | None = None,
-) -> dict[str, Floats]:
+    classes: Bools | None = None,
+) -> dict[str, Doubles]:
     """Score predictions on the whole test set, then without each of its P patients, sorted by name: metric -> (1 + P,).
 
     unit: 'heartbeat' or 'recording', whose probability is pooled over its windows. classes: (C,) those that count in
@@ -54,7 +50,7 @@ def leave_one_out(
         return {name: macro_means(values, classes) for name, values in scores.items()}
 
 
-def macro_means(values: Floats, classes: NDArray[np.bool_] | None) -> Floats:
+def macro_means(values: Doubles, classes: Bools | None) -> Doubles:
     """Return the means (1 + P,) of scores (1 + P,) or (1 + P, C) over the same classes, whoever is left out.
 
     Where no class is defined without a patient, neither is their mean.
@@ -70,25 +66,25 @@ def macro_means(values: Floats, classes: NDArray[np.bool_] | None) -> Floats:
 def computed_anew(metric: str) -> Score:
     """Return a score that computes a metric anew without each patient, for one that has no faster form."""
 
-    def score(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
+    def score(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
         return np.array([METRICS[metric].score(truth[rest], probability[rest], multi) for rest in _remaining(patient)])
 
     return score
 
 
-def f1(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
+def f1(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
     """Compute F1 of each class; NaN for one in neither truth nor decision."""
     decided = decide(probability, multi=multi)
     hits = _sums(truth * decided, patient)  # (1 + P, C)
     return shares(2 * hits, _sums(truth + decided, patient))
 
 
-def accuracy(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
+def accuracy(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
     """Compute the share of the lines with all labels right."""
     return _mean((decide(probability, multi=multi) == truth).all(axis=1)[:, None], patient)
 
 
-def brier(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
+def brier(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
     """Compute the mean squared error of the probability of each class; NaN without both signs."""
     positives, lines = _sums(truth, patient), _sums(np.ones_like(truth), patient)
     error = _sums((probability.astype(np.float64) - truth) ** 2, patient)
@@ -101,34 +97,34 @@ def mean_of(column: int) -> Score:
     return lambda truth, hits, patient, multi: _mean(hits[:, [column]], patient)
 
 
-def by_class(ranking: Callable[[NDArray[np.bool_], Probability, Patients], Floats]) -> Score:
+def by_class(ranking: Callable[[Bools, Floats, Positions], Doubles]) -> Score:
     """Return the score that ranks each class against the rest; NaN without both signs."""
 
-    def score(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
+    def score(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
         values = [ranking(sign == 1, column, patient) for sign, column in zip(truth.T, probability.T, strict=True)]
         return np.stack(values, axis=1)  # (1 + P, C)
 
     return score
 
 
-def _sums(values: NDArray[np.generic], patient: Patients) -> Floats:
+def _sums(values: NDArray[np.generic], patient: Positions) -> Doubles:
     """(1 + P, K) sums of (n, K) values over all lines, then over those of all patients but one."""
     by_patient = np.stack([np.bincount(patient, weights=column) for column in values.T], axis=1)  # (P, K)
     total = by_patient.sum(axis=0)
     return np.vstack([total, total - by_patient])
 
 
-def _mean(values: NDArray[np.generic], patient: Patients) -> Floats:
+def _mean(values: NDArray[np.generic], patient: Positions) -> Doubles:
     """(1 + P, 1) mean of (n, 1) values."""
     return shares(_sums(values, patient), _sums(np.ones_like(values), patient))
 
 
-def _remaining(patient: Patients) -> Iterator[NDArray[np.bool_]]:
+def _remaining(patient: Positions) -> Iterator[Bools]:
     """Yield which lines (n,) remain on the whole test set, then without each patient."""
     yield from (patient != one for one in range(-1, patient.max() + 1))
 
 
-def _area(positive: NDArray[np.bool_], score: Probability, patient: Patients) -> Floats:
+def _area(positive: Bools, score: Floats, patient: Positions) -> Doubles:
     """(1 + P,) area under the ROC curve: share of the pairs of both signs that the positive line wins, ties half."""
     signs = np.stack([positive, ~positive], axis=1)
     ranked = [np.sort(score[sign]) for sign in signs.T]  # positives, negatives
@@ -146,14 +142,14 @@ def _area(positive: NDArray[np.bool_], score: Probability, patient: Patients) ->
     return shares(np.append(total, total - without), _sums(signs, patient).prod(axis=1))
 
 
-def _average_precision(positive: NDArray[np.bool_], score: Probability, patient: Patients) -> Floats:
+def _average_precision(positive: Bools, score: Floats, patient: Positions) -> Doubles:
     """(1 + P,) mean over the positive lines of the precision at their probability."""
     order = np.argsort(-score, kind="stable")  # (n,)
     positive, score, patient = positive[order], score[order], patient[order]
     return np.array([precision_of_ranking(positive[rest], score[rest]) for rest in _remaining(patient)])
 
 
-def precision_of_ranking(positive: NDArray[np.bool_], score: Probability) -> float:
+def precision_of_ranking(positive: Bools, score: Floats) -> float:
     """Return the average precision of lines (n,) in falling order of their score (n,); NaN without both signs."""
     if not 0 < positive.sum() < len(positive):
         return np.nan

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from benchmark.results.arrays import Floats, Ints
 from benchmark.results.files import Damaged
 from benchmark.results.metrics import COLUMNS, per_recording
 from benchmark.results.names import ABLATION, BASELINE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, WINDOWS_SHA256
@@ -105,7 +105,7 @@ class Results:
         stored = (store for store in self.stores if (store.cells / f"{key}.npz").is_file())
         return next(stored, self.stores[0]).predictions(key)
 
-    def test_outputs(self, key: str, unit: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def test_outputs(self, key: str, unit: str) -> tuple[Floats, Ints]:
         """Read probability and truth (n, C) of a finished cell's windows, or of its recordings, pooled over windows."""
         test = self.predictions(key)
         if unit == HEARTBEAT:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from benchmark.results.arrays import Bools, Ints, Texts
 from benchmark.results.canonical import (
     TwoReadings,
     identifier,
@@ -97,7 +97,7 @@ def second_opinion(file: Path, further: Sequence[str] = ()) -> Opinion:
     return Opinion(scores, pairs, notes)
 
 
-def class_notes(classes: Sequence[str], truth: NDArray[np.int64], patients: NDArray[np.str_]) -> Iterator[str]:
+def class_notes(classes: Sequence[str], truth: Ints, patients: Texts) -> Iterator[str]:
     """Name the classes whose scores say little or nothing: without a positive recording, or of one patient alone."""
     columns = zip(classes, truth.sum(axis=0) > 0, has_one_patient(truth, patients), strict=True)
     for name, has_positive, is_of_one in columns:
@@ -200,7 +200,7 @@ def refuse(file: Path, lines: pd.DataFrame, wrong: pd.Series[bool], why: str) ->
 
 
 def score_columns(
-    runs: Mapping[tuple[str, str], Predictions], metrics: Sequence[str], classes: NDArray[np.bool_], *, multi: bool
+    runs: Mapping[tuple[str, str], Predictions], metrics: Sequence[str], classes: Bools, *, multi: bool
 ) -> Iterator[ScoreColumn]:
     """Yield a column of scores per metric, with each patient left out; NaN for a seed that a model lacks.
 

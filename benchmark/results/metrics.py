@@ -16,11 +16,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.results.arrays import Bools, Doubles, Floats, Ints, Positions, Texts
 from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING, Pool
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
-Values = NDArray[np.float64]
 THRESHOLD, FALSE_ALARMS, BINS = 0.5, 0.1, 15
 """Probability above which a label is predicted; share of false positives at Sens@90; bins of the calibration error."""
 
@@ -35,7 +33,7 @@ def decide(probability: Floats, *, multi: bool) -> Ints:
     return decisions
 
 
-def class_f1(truth: Ints, probability: Floats, multi: bool) -> Values:
+def class_f1(truth: Ints, probability: Floats, multi: bool) -> Doubles:
     """Return (C,) F1 of each class; NaN for one in neither truth nor decisions."""
     decisions = decide(probability, multi=multi)
     counts = (truth + decisions).sum(axis=0)  # (C,)
@@ -43,24 +41,24 @@ def class_f1(truth: Ints, probability: Floats, multi: bool) -> Values:
     return shares(2 * hits, counts)
 
 
-def shares(part: NDArray[Any], whole: NDArray[Any]) -> Values:
+def shares(part: NDArray[Any], whole: NDArray[Any]) -> Doubles:
     """Return part / whole; NaN where the whole is 0."""
     return np.asarray(np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0))
 
 
-def has_both_signs(truth: Ints) -> NDArray[np.bool_]:
+def has_both_signs(truth: Ints) -> Bools:
     """Return (C,) whether a class has a positive and a negative sample."""
     positives = np.asarray(truth.sum(axis=0))  # (C,)
     return (positives > 0) & (positives < len(truth))
 
 
-def by_class(score: Callable[[Ints, Floats], float], truth: Ints, probability: Floats) -> Values:
+def by_class(score: Callable[[Ints, Floats], float], truth: Ints, probability: Floats) -> Doubles:
     """Return (C,) scores of each class against the rest, (n,) and (n,); NaN if the truth lacks either sign."""
     columns = zip(has_both_signs(truth), truth.T, probability.T, strict=True)
     return np.array([score(sign, column) if defined else np.nan for defined, sign, column in columns])
 
 
-def macro(values: Values) -> float:
+def macro(values: Doubles) -> float:
     """Return the mean of (C,) values over the classes that have one; NaN where none has."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
@@ -203,14 +201,14 @@ def score_retrieval(hits: Floats) -> Scores:
 
 
 def score_both_units(
-    probability: Floats, truth: Ints, recording: NDArray[np.str_], *, multi: bool, pool: Pool = "mean"
+    probability: Floats, truth: Ints, recording: Texts, *, multi: bool, pool: Pool = "mean"
 ) -> dict[str, Scores]:
     """Score probabilities per heartbeat and per recording."""
     pooled, pooled_truth, _ = per_recording(probability, truth, recording, pool)
     return {HEARTBEAT: score(probability, truth, multi=multi), RECORDING: score(pooled, pooled_truth, multi=multi)}
 
 
-def pooled_by(group: NDArray[np.intp], probability: Floats, pool: Pool) -> Floats:
+def pooled_by(group: Positions, probability: Floats, pool: Pool) -> Floats:
     """Return (G, C) means or maxima of (n, C) probabilities over the samples of each of G groups; none is empty."""
     if pool == "mean" or not len(group):
         counts = np.bincount(group)  # (G,)
@@ -222,14 +220,14 @@ def pooled_by(group: NDArray[np.intp], probability: Floats, pool: Pool) -> Float
 
 
 def per_recording(
-    probability: Floats, truth: Ints, recording: Sequence[str] | NDArray[np.str_], pool: Pool = "mean"
-) -> tuple[Floats, Ints, NDArray[np.str_]]:
+    probability: Floats, truth: Ints, recording: Sequence[str] | Texts, pool: Pool = "mean"
+) -> tuple[Floats, Ints, Texts]:
     """Return pooled probability (R, C), truth (R, C) and name (R,) of the recordings of n windows, sorted by name."""
     names, first, inverse = np.unique(np.asarray(recording), return_index=True, return_inverse=True)
     return pooled_by(inverse, probability, pool), truth[first], names
 
 
-def has_one_patient(truth: Ints, patient: NDArray[np.str_]) -> NDArray[np.bool_]:
+def has_one_patient(truth: Ints, patient: Texts) -> Bools:
     """Return (C,) whether all positive samples of a class, (n, C), are of one patient, (n,)."""
     return np.array([len(np.unique(patient[column == 1])) == 1 for column in truth.T])
 

@@ -22,10 +22,10 @@ from traceback import format_exception
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from benchmark.results.arrays import Floats, Ints, Texts
 from benchmark.results.files import (
     KEY_LENGTH,
     KEY_PATTERN,
@@ -125,13 +125,13 @@ class StoredRow:
 class Predictions:
     """Test-set output of one cell, one entry per window (a heartbeat or a plain segment)."""
 
-    probability: NDArray[np.float32]
+    probability: Floats
     """(n, C)"""
-    truth: NDArray[np.int64]
+    truth: Ints
     """(n, C) multi-hot; one-hot for single-label tasks."""
-    recording: NDArray[np.str_]
+    recording: Texts
     """(n,)"""
-    patient: NDArray[np.str_]
+    patient: Texts
     """(n,)"""
 
 

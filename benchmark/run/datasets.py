@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
@@ -26,6 +25,7 @@ from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import NO_LABEL, DatasetTask, TaskSpec, is_cross_validated, left_out, of_task, split_of
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
+from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
 from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
@@ -112,7 +112,7 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
     return joins
 
 
-def untested(config: Config, data: Prepared) -> NDArray[np.int64]:
+def untested(config: Config, data: Prepared) -> Ints:
     """Number the recordings of a dataset whose patients no column tests or chooses on.
 
     Of a labelled dataset under no column its training part, as where it is pretrained on alone.

@@ -19,7 +19,8 @@ from benchmark.config.schema import Boosting
 from benchmark.data.heartbeats import FS
 from benchmark.data.task import Task, Windows
 from benchmark.machine import stream
-from benchmark.training.features import Floats, beat_features, read_by
+from benchmark.results.arrays import Floats, Halves, Ints
+from benchmark.training.features import beat_features, read_by
 from benchmark.training.finetune import Outcome, validation_score
 
 Stages = Callable[[Floats], Iterator[Floats]]
@@ -62,7 +63,7 @@ def features_of(side: Windows, rate: int) -> Floats:
     return FEATURES[key]
 
 
-def at_250_hz(windows: NDArray[np.float16], rate: int) -> NDArray[np.floating]:
+def at_250_hz(windows: Halves, rate: int) -> NDArray[np.floating]:
     """Interpolate windows (n, S, L) at `rate` Hz linearly to 250 Hz, at which features are measured."""
     samples = windows.shape[1]
     if rate == FS:
@@ -82,7 +83,7 @@ def fit(x: Floats, task: Task, settings: Boosting, leaf: int, seed: int) -> Stag
     return lambda x: (np.stack(parts, axis=2)[:, 1] for parts in zip(*(model(x) for model in binary), strict=True))
 
 
-def fit_one(x: Floats, y: NDArray[np.int64], classes: int, settings: Boosting, leaf: int, seed: int) -> Stages:
+def fit_one(x: Floats, y: Ints, classes: int, settings: Boosting, leaf: int, seed: int) -> Stages:
     """Fit a model over the classes present in y (n,); the others get probability 0."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # here, because it loads slowly
 

@@ -16,6 +16,7 @@ from scipy.ndimage import uniform_filter1d
 
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.heartbeats import FS
+from benchmark.results.arrays import AnyFloats, Floats, Ints
 from benchmark.results.names import HEART_RATE, QRS_AMPLITUDE
 
 BEFORE, AFTER = int(0.3 * FS), int(0.5 * FS)
@@ -38,11 +39,9 @@ SHAPE = (-40, -20, -10, -5, 0, 5, 10, 30, 50, 70)
 LIMB = [LEADS.index(lead) for lead in ("I", "II", "III")]
 AREA = 7  # position of the mean over the QRS complex in `qrs_measures`
 TINY = 1e-6
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 
-def beat_features(windows: NDArray[np.floating[Any]]) -> Floats:
+def beat_features(windows: AnyFloats) -> Floats:
     """Compute features (n, F) of windows (n, S, 12) at 250 Hz, always finite. Non-finite samples count as 0."""
     signal = np.nan_to_num(windows.astype(np.float32), posinf=0.0, neginf=0.0)  # (n, S, L)
     medians, spreads, rhythms = (np.array(part) for part in zip(*map(beats_of, signal), strict=True))

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmark.config.schema import Attention, Finetune, Supervised
 from benchmark.data.task import Task
 from benchmark.machine import seed_torch, stream
+from benchmark.results.arrays import Floats
 from benchmark.results.metrics import f1, per_recording
 from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast
@@ -38,7 +38,7 @@ EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}
 class Outcome:
     """Test probabilities, training facts and notes of a cell."""
 
-    probability: NDArray[np.float32]  # (n_test, C)
+    probability: Floats  # (n_test, C)
     training: dict[str, Any]
     notes: list[str] = field(default_factory=list)
 
@@ -221,12 +221,12 @@ def update(
     return loss
 
 
-def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
+def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> Floats:
     """Compute class probabilities (n, C) of windows, in evaluation mode."""
     return probabilities(in_batches(model, model, signal, precision), multi)
 
 
-def probabilities(logits: Tensor, multi: bool) -> NDArray[np.float32]:
+def probabilities(logits: Tensor, multi: bool) -> Floats:
     """Give the class probabilities (n, C) of logits."""
     return (logits.sigmoid() if multi else logits.softmax(dim=1)).cpu().numpy()
 
@@ -240,7 +240,7 @@ def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: T
         return torch.cat([function(chunk.float()).float() for chunk in chunks])
 
 
-def validation_score(probability: NDArray[np.float32], task: Task) -> float:
+def validation_score(probability: Floats, task: Task) -> float:
     """Compute macro-F1 on the validation set in the task's unit (windows or recordings); 0 if undefined."""
     truth = task.validation.truth()  # (n, C)
     if task.unit == RECORDING:

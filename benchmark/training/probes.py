@@ -15,18 +15,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.config.schema import Knn
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import Sides, Task, Windows
+from benchmark.results.arrays import Floats, Ints
 from benchmark.results.metrics import pooled_by
 from benchmark.training.finetune import Outcome, in_batches, validation_score
 from benchmark.training.health import patient_hits
 from methods.encoders.base import Encoder
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def linear_probe(encoder: Encoder, task: Task, strengths: Sequence[float], cache
     return cache.outcomes[key]
 
 
-def fit_regression(x: Floats, target: NDArray[np.int64], strength: float, multi: bool) -> Callable[[Floats], Floats]:
+def fit_regression(x: Floats, target: Ints, strength: float, multi: bool) -> Callable[[Floats], Floats]:
     """Fit one softmax regression, or one binary regression per class, of (n, K) and (n, C).
 
     Returns a function of features (n, K) that gives class probabilities (n, C), 0 without a labelled window.

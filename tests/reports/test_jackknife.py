@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.results.metrics import METRICS, Floats, Ints, Values, class_f1, macro, per_recording
+from benchmark.results.arrays import Doubles, Floats, Ints
+from benchmark.results.metrics import METRICS, class_f1, macro, per_recording
 from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.store import Predictions
 from reports.jackknife import JACKKNIFED, leave_one_out
@@ -24,7 +25,7 @@ def random_predictions(seed: int, *, multi: bool) -> Predictions:
     return Predictions(probability, truth[recording], names, owners)
 
 
-def by_class(metric: str, truth: Ints, probability: Floats, *, multi: bool) -> Values:
+def by_class(metric: str, truth: Ints, probability: Floats, *, multi: bool) -> Doubles:
     """The scores that a metric is the mean of, one after the other; a single one where it is no mean over classes."""
     if metric == "acc":
         return np.array([METRICS[metric].score(truth, probability, multi)])
@@ -40,7 +41,7 @@ def test_every_score_is_that_of_the_remaining_patients(unit: str, multi: bool) -
     for seed in range(10):
         predictions = random_predictions(seed, multi=multi)
         left_out = leave_one_out(predictions, unit, JACKKNIFED, multi=multi)
-        wholes: dict[str, Values] = {}
+        wholes: dict[str, Doubles] = {}
         for number, name in enumerate(["", *np.unique(predictions.patient)]):
             rest = predictions.patient != name
             probability, truth = predictions.probability[rest], predictions.truth[rest]
