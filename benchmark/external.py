@@ -17,7 +17,6 @@ from pickle import UnpicklingError
 import numpy as np
 import torch
 
-from benchmark.config.errors import unknown
 from benchmark.data.corpus import trials_of
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.heartbeats import Beats
@@ -27,7 +26,7 @@ from benchmark.data.task import Task, Windows
 from benchmark.results.arrays import Floats, Halves
 from benchmark.results.files import is_lfs_pointer
 from benchmark.results.metrics import pooled_by
-from benchmark.results.names import RECORDING
+from benchmark.results.names import RECORDING, unknown
 from methods.encoders.pretrained import ORDER, PretrainedEncoder, SignalFormat
 
 CHALLENGE_2020 = ("CPSC 2018", "CPSC 2018 extra", "INCART", "PTB", "PTB-XL", "Georgia")

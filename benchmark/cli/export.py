@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from benchmark import screen as terminal
 from benchmark.cli.main import OK, version
-from benchmark.config.errors import ConfigError, unknown
+from benchmark.config.errors import ConfigError
 from benchmark.config.schema import Data
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Recording, Unusable
@@ -34,7 +34,7 @@ from benchmark.embedding import (
 )
 from benchmark.results.files import replacing
 from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, install, visible
+from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, install, unknown, visible
 from benchmark.results.store import ENCODER_AGAIN, PlannedCell, Store
 from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_record

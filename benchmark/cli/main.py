@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin
 
 from benchmark.cli.commands import COMMANDS, COMMON, KEYS, NO_BASELINE
 from benchmark.config.config import ALL_ABLATIONS, Config
-from benchmark.config.errors import ConfigError, sections_in, unknown
+from benchmark.config.errors import ConfigError, sections_in
 from benchmark.config.load import (
     Folders,
     card_folders,
@@ -32,7 +32,7 @@ from benchmark.config.load import (
 )
 from benchmark.config.schema import Settings
 from benchmark.data.datasets.base import DatasetError
-from benchmark.results.names import INSTALLED, command
+from benchmark.results.names import INSTALLED, command, unknown
 from benchmark.run.engine import HERE
 from benchmark.screen import Console, note, open_console
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from benchmark import screen as terminal
 from benchmark.cli.main import OK
 from benchmark.cli.run import sole_command
-from benchmark.config.errors import ConfigError, unknown
+from benchmark.config.errors import ConfigError
 from benchmark.results.files import KEY_PATTERN, Damaged
-from benchmark.results.names import command
+from benchmark.results.names import command, unknown
 from benchmark.results.store import Store
 from benchmark.screen import Console, note
 

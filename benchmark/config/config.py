@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError, model_validator
 
-from benchmark.config.errors import ConfigError, built, names_of, one_line, unknown
+from benchmark.config.errors import ConfigError, built, names_of, one_line
 from benchmark.config.schema import Finetune, Pretrain, Recordings, Settings
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
+from benchmark.results.names import unknown
 from methods import get_method
 from methods.encoders import DEFAULT, get_encoder
 from methods.parts.hyperparameters import Recipe

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from benchmark.results.names import unknown
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -17,15 +18,6 @@ LIST_OR_DICT = re.compile(r"(list|dict|function-\w+)\[.*")
 
 class ConfigError(ValueError):
     """An unusable config. The message is one line: the bad value, its place, the allowed values."""
-
-
-def unknown(what: str, name: str, allowed: Collection[str]) -> str:
-    """Return the message for an unknown name: the nearest in any capitals, else the first that contains it; all."""
-    small = {known.lower(): known for known in allowed}
-    given = name.lower()
-    near = difflib.get_close_matches(given, list(small), n=1) or [known for known in small if given and given in known]
-    hint = f" (did you mean {small[near[0]]!r}?)" if near else ""
-    return f"unknown {what} {name!r}{hint}; there are: {', '.join(allowed)}"
 
 
 def names_of(kind: Any) -> list[str]:

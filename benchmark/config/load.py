@@ -18,10 +18,11 @@ import yaml
 from pydantic import ValidationError
 
 from benchmark.config.config import Config, parsed
-from benchmark.config.errors import ConfigError, one_line, unknown
+from benchmark.config.errors import ConfigError, one_line
 from benchmark.config.validate import check
 from benchmark.data.datasets.card import QUESTION, Card
 from benchmark.results.files import flat
+from benchmark.results.names import unknown
 from methods.encoders import DEFAULT
 
 CONFIGS = Path(__file__).with_name("configs")

@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any, get_args
 
 from benchmark.config.config import SWEPT, Config, by_encoder, is_hyperparameter, sized, with_settings
-from benchmark.config.errors import names_of, unknown
+from benchmark.config.errors import names_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.joined import datasets_in, is_transport, transport_of
-from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, Baseline, sources
+from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, Baseline, sources, unknown
 from methods import sources_of
 
 

@@ -8,7 +8,9 @@ printed/sources.csv    source, what to cite, how it was measured, what differs h
 from __future__ import annotations
 
 import csv
+import difflib
 import sys
+from collections.abc import Collection
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -66,6 +68,15 @@ UNIT_OF_PROTOCOL = {"paper": HEARTBEAT, "strict": RECORDING}
 def visible(text: str) -> str:
     r"""Return text, e.g. with names from others, with its control characters as they are escaped: '\x1b[2J'."""
     return text.translate(VISIBLE)
+
+
+def unknown(what: str, name: str, allowed: Collection[str]) -> str:
+    """Return the message for an unknown name: the nearest in any capitals, else the first that contains it; all."""
+    small = {known.lower(): known for known in allowed}
+    given = name.lower()
+    near = difflib.get_close_matches(given, list(small), n=1) or [known for known in small if given and given in known]
+    hint = f" (did you mean {small[near[0]]!r}?)" if near else ""
+    return f"unknown {what} {name!r}{hint}; there are: {', '.join(allowed)}"
 
 
 class EvaluationFacts(NamedTuple):

@@ -6,11 +6,11 @@ import codecs
 import io
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.results.canonical import text
+from benchmark.results.names import unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,13 +118,11 @@ def read_columns(
     header, rows = [text(cell) for cell in cells.iloc[0]], cells.iloc[1:]
     single = [name for name in header if name and header.count(name) == 1]
     names = single if columns is None else [*columns]
-    if wrong := [name for name in names if header.count(name) != 1]:
-        near = get_close_matches(wrong[0], {*header} - {wrong[0]}, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(
-            f"there is {'more than one' if wrong[0] in header else 'no'} column {', '.join(wrong)}{hint}; "
-            f"there are {', '.join(header)}"
-        )
+    for name in names:
+        if name not in header:
+            raise ValueError(unknown("column", name, header))
+        if header.count(name) > 1:
+            raise ValueError(f"there is more than one column {name}; there are {', '.join(header)}")
     if rows.empty:
         raise ValueError("it has no rows")
     beside = [name for name in single if further and further.fullmatch(name) and name not in names]

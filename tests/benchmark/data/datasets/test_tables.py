@@ -27,7 +27,7 @@ def test_cells_stay_text_and_blank_rows_do_not_count(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("b,a\n1,2\n007,x,y\n", "cannot be read: .*Expected 2 fields in line 3, saw 3"),
-        ("bb,a\n1,2\n", r"there is no column b \(did you mean 'bb'\?\)"),
+        ("bb,a\n1,2\n", r"unknown column 'b' \(did you mean 'bb'\?\)"),
         ("a,b,b\n1,2,3\n", "there is more than one column b; there are a, b, b"),
         ("a,b\n", "has no rows"),
         ("", "cannot be read"),
