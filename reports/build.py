@@ -36,6 +36,7 @@ from benchmark.results.names import (
     UNITS,
     collapsed,
 )
+from reports.footers import warnings
 from reports.inference import (
     ScoreColumn,
     TableStatistics,
@@ -56,7 +57,6 @@ from reports.words import (
     mean_text,
     row_title,
     seeds_named,
-    warnings,
     write_files,
 )
 

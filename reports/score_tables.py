@@ -19,20 +19,11 @@ from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.computers import computer_text, computers_of
+from reports.footers import caption, footers, unlabelled_classes
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways, differences
 from reports.results import Layout, Results, coordinates, mean_over_subsets, role_of
-from reports.words import (
-    caption,
-    escape_markdown,
-    footers,
-    labels_text,
-    mean_text,
-    ratio_text,
-    row_title,
-    unit_text,
-    unlabelled_classes,
-    verdict,
-)
+from reports.verdict import verdict
+from reports.words import escape_markdown, labels_text, mean_text, ratio_text, row_title, unit_text
 
 DASH = "–"
 MARKS = [letter * times for times in (1, 2, 3) for letter in "abcdefghijklmnoprstuvwxyz"]

@@ -35,7 +35,8 @@ from reports.build import csv
 from reports.inference import COLUMN_ID, POWER, ScoreColumn, intervals, judged, pairwise
 from reports.jackknife import JACKKNIFED, leave_one_out
 from reports.score_tables import LATEX, MARKDOWN, Style, number_text, with_marks
-from reports.words import ONE_PATIENT, finding_text, points_text, write_files
+from reports.verdict import finding_text, points_text
+from reports.words import ONE_PATIENT, write_files
 
 NEEDED, OPTIONAL = ("recording", "patient", "label", "score", "model"), {"class": "positive", "seed": "0"}
 """Columns of predictions, and the value of those that a file may lack."""

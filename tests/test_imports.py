@@ -26,6 +26,8 @@ ROOMS = (
     "reports",
     "reports.load",
     "reports.score_tables",
+    "reports.footers",
+    "reports.verdict",
     "reports.words",
     "reports.inference",
     "reports.jackknife",

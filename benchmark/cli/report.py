@@ -17,11 +17,12 @@ from benchmark.results.store import NoResults
 from benchmark.screen import Console, note
 from reports.build import PAGE, build_report, pretrainings_table
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
+from reports.footers import warnings
 from reports.load import load, pack
 from reports.results import Results
 from reports.score_tables import DASH, Style, Table, wide
 from reports.second_opinion import second_opinion, tables_of, write_opinion
-from reports.words import ratio_text, warnings
+from reports.words import ratio_text
 
 PLAIN = Style(text=str, bold="*{}", italic="{}", spread="±{}", tie=" ≈", mark=" ({})")
 """Style of numbers on the console: the best has a star."""

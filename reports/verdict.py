@@ -1,0 +1,130 @@
+"""The verdict of a table: which rows beat a reference in Overall, which are not separable from it, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from benchmark.results.names import CLASSICAL_TITLES, OVERALL, is_untrained
+from benchmark.results.store import Plan
+from reports.inference import MARGIN
+from reports.results import Layout, Results
+from reports.words import and_text, counted, labels_text, ratio_text, row_title, simulated_text, tested_text
+
+
+def verdict(results: Results, layout: Layout, differences: pd.DataFrame, scores: pd.DataFrame) -> list[str]:
+    """Say which rows beat each reference in Overall, which are not separable and which are worse; empty for no pair.
+
+    differences: of `reports.inference.differences`; scores: of `Table`. The first text answers, in lines; the second
+    has the sample size and what does not follow; then comes a line of differences per label ratio.
+    """
+    if differences.empty:
+        return []
+    plan = results.plan
+    answers = [_headline(plan, str(name), rows) for name, rows in differences.groupby("reference", sort=False)]
+    limits = [
+        *_limits(results, layout, differences),
+        *_baselines_above(plan, scores),
+        *simulated_text(plan, {cell.dataset for cell in layout.cells}),
+    ]
+    groups = differences.groupby(["reference", "ratio"], sort=False)
+    ratio_lines = [_ratio_line(plan, str(reference), rows) for (reference, _), rows in groups]
+    return ["\n".join(answers), " ".join(limits), *ratio_lines]
+
+
+def _limits(results: Results, layout: Layout, differences: pd.DataFrame) -> Iterator[str]:
+    """Count seeds and test patients, name the baselines, and say what does not follow from the differences."""
+    plan = results.plan
+    seeds = int(differences["seeds"].max())
+    patients = tested_text(results, {cell.dataset for cell in layout.cells})
+    baselines = [row_title(plan, name) for name in layout.variants if name in layout.baselines]
+    named = "; ".join(baselines) or "none"
+    yield f"{counted(seeds, 'seed')}; test patients: {patients}; baselines: {named}."
+    if not (differences["significant"] | differences["equivalent"]).all():
+        yield "Not separable does not mean equal."
+    if plan.config["protocol"] != "strict" or seeds < 2:
+        each = "The seeds vary the evaluation: each" if seeds > 1 else "Each"
+        yield f"{each} row is one pretraining; that one method is better than another does not follow."
+
+
+def _baselines_above(plan: Plan, scores: pd.DataFrame) -> Iterator[str]:
+    """Name the baselines without an encoder that score above every pretrained row in Overall, and what follows."""
+    overall = scores[scores["metric"] == OVERALL]
+    overall = overall[overall["n"] == overall["n"].max()]  # those of all columns
+    is_pretrained = ~overall["baseline"] & ~overall["variant"].map(is_untrained)
+    best = overall[is_pretrained].groupby("ratio")["mean_percent"].max()
+    is_above = overall["mean_percent"] > overall["ratio"].map(best)
+    above = overall[is_above & overall["variant"].isin(CLASSICAL_TITLES)]
+    for variant, rows in above.groupby("variant", sort=False):
+        shares = rows["ratio"].map(ratio_text)
+        means = [f"{mean:.1f} at {share}" for mean, share in zip(rows["mean_percent"], shares, strict=True)]
+        yield (
+            f"Higher in Overall than every pretrained row: the baseline {plan.variants[str(variant)]} "
+            f"({', '.join(means)}). It is a different model without pretraining: this is no comparison of encoders."
+        )
+
+
+def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
+    """Return 'Better than the untrained encoder (Random): PMQ at 1 %. Not separable from it: MoCo at both shares.'"""
+    title = row_title(plan, reference)
+    if is_untrained(reference):
+        title = f"the untrained encoder ({title})"
+    is_higher = rows["difference"] > 0
+    is_significant, is_equivalent = rows["significant"], rows["equivalent"]
+    findings = {
+        f"Better than {title}": is_significant & is_higher,
+        f"Within {100 * MARGIN:g} points of it": ~is_significant & is_equivalent,
+        "Not separable from it": ~is_significant & ~is_equivalent,
+        "Worse": is_significant & ~is_higher,
+    }
+    ratios = list(rows["ratio"].unique())
+    sentences: list[str] = []
+    for finding, has_finding in findings.items():
+        titles: dict[tuple[float, ...], list[str]] = {}
+        for variant, shares in rows[has_finding].groupby("variant", sort=False)["ratio"]:
+            titles.setdefault(tuple(shares), []).append(row_title(plan, str(variant)))
+        most_shares_first = sorted(titles, key=len, reverse=True)
+        clauses = [f"{and_text(titles[shares])} {_shares_text(shares, ratios)}" for shares in most_shares_first]
+        if clauses:
+            sentences.append(f"{finding}: {'; '.join(clauses)}.")
+        elif not sentences:
+            sentences.append(f"{finding}: no row.")
+    return "\n".join(sentences)
+
+
+def _shares_text(shares: Sequence[float], ratios: Sequence[float]) -> str:
+    """Return 'with 1 % of the labels', 'at both label shares' or 'at 1 % and 10 %': some label ratios of a table."""
+    if len(shares) < len(ratios):
+        return f"at {and_text([ratio_text(share) for share in shares])}"
+    if len(ratios) == 1:
+        return f"with {labels_text(ratios[0])}"
+    return "at both label shares" if len(ratios) == 2 else "at all label shares"
+
+
+def _ratio_line(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
+    """Return the differences of all rows at a label ratio, the largest first, with intervals of Holm's procedure."""
+    rows = rows.sort_values("difference", ascending=False)
+    groups: dict[str, list[str]] = {}
+    for row in rows.to_dict("records"):
+        title = row_title(plan, row["variant"])
+        groups.setdefault(finding_text(row), []).append(f"{title} {points_text(row)}")
+    parts = "; ".join(f"{finding}: {', '.join(texts)}" for finding, texts in groups.items())
+    share = labels_text(rows["ratio"].iloc[0])
+    return f"{share}, Overall minus that of {row_title(plan, reference)} in points: {parts}."
+
+
+def finding_text(row: Mapping[Any, Any]) -> str:
+    """Return what the tests of a difference say: 'higher', 'lower', 'equal within 2 points' or 'not separable'."""
+    if row["significant"]:
+        return "higher" if row["difference"] > 0 else "lower"
+    if row["equivalent"]:
+        return f"equal within {100 * MARGIN:g} points"
+    return "not separable"
+
+
+def points_text(row: Mapping[Any, Any]) -> str:
+    """Return '+1.2 (−0.3 to 2.7)': a difference in points with the interval of Holm's procedure."""
+    mean, low, high = (100 * row[name] for name in ("difference", "low_holm", "high_holm"))
+    return f"{mean:+z.1f} ({low:z.1f} to {high:z.1f})".replace("-", "−")

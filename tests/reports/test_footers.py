@@ -1,0 +1,81 @@
+"""What is said around a table is true of what was run: caption and footers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.results.names import LEADS
+from reports.footers import caption, footers
+from reports.inference import TableStatistics
+from reports.load import load
+from reports.results import Results, layouts
+
+
+def footers_of(results: Results, statistics: TableStatistics | None = None) -> list[str]:
+    (layout,) = layouts(results.plan, "finetune")
+    return footers(results, layout, "heartbeat", statistics or TableStatistics())
+
+
+def test_a_caption_is_made_of_what_was_run(store_root: Path) -> None:
+    results = load(store_root)
+    (layout,) = layouts(results.plan, "finetune")
+    text = caption(results, layout)
+    assert text.startswith(
+        "Macro F1, macro AUROC and ACC in percent, mean±std over seeds 41, 42. Overall: mean of the 6 "
+    )
+    assert text.endswith("Simulated ECGs: no ranking of methods follows.")
+    assert "A config's own words." not in text
+
+
+def test_footers_name_cells_data_errors_and_patients_who_were_not_scored(store_root: Path) -> None:
+    results = load(store_root)
+    lines = footers_of(replace(results, plan=replace(results.plan, warnings=["test recordings were trained on"])))
+    assert lines[0] == "Cells: 29 of 32 finished, 1 failed, 2 not run; commit 0123456789ab."
+    assert lines[1].startswith(
+        "Scored per heartbeat; protocol paper, preset unified, single labels. Data: PTB-XL (simulated), Chapman (real)"
+    )
+    assert "Warning: test recordings were trained on." in lines
+    counted = {"recordings": 100, "left_out": {"several labels": 40, "no label": 3}}
+    datasets = results.plan.datasets | {"chapman": results.plan.datasets["chapman"] | counted}
+    of_plan = footers_of(replace(results, plan=replace(results.plan, datasets=datasets)))
+    assert "Left out of Chapman: of 100 recordings 40 with several labels and 3 with no label." in of_plan
+    (rates,) = [line for line in lines if line.startswith("Learning rates chosen on validation, median: ")]
+    assert "MoCo 0.001 at 30 %" in rates
+    assert "MoCo 0.00035 at 1 %" in rates
+    assert "Failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite" in lines
+    assert "Test patients: PTB-XL 2, Chapman 2. Without a scored recording: PTB-XL HYP 3 of 4." in lines
+
+
+def test_a_footer_names_how_signals_are_taken_where_it_is_not_as_in_the_paper(store_root: Path) -> None:
+    results = load(store_root)
+    paper = {"labels": "single", "rate": 250, "standardise": "recording", "pool": "mean", "leads": list(LEADS)}
+
+    def settings(**changes: object) -> str:
+        config = results.plan.config | {"data": paper | changes}
+        return footers_of(replace(results, plan=replace(results.plan, config=config)))[1]
+
+    assert footers_of(replace(results, rows={}, failures={}))[0] == "Cells: 0 of 32 finished, 32 not run."
+    assert "Signals" not in settings(segmentation={"kind": "heartbeats"})
+    crops = {"kind": "recordings", "seconds": 2.5, "stride": None}
+    assert settings(rate=100, pool="max", leads=["I", "II"], segmentation=crops).endswith(
+        ". Signals: rate 100, pool max, leads I II, crops of 2.5 s every 1.25 s."
+    )
+    assert settings(segmentation=crops | {"stride": 2}).startswith("Scored per window; ")
+
+
+def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root: Path) -> None:
+    results = load(store_root)
+    column = {"ratio": 0.3, "dataset": "", "metric": "overall", "seeds": 2}
+    detectable = {"detectable": 0.05, "detectable_2x": 0.04, "detectable_4x": 0.03}
+    statistics = TableStatistics(pairs=pd.DataFrame([column | detectable]))
+    *_, mark, last = footers_of(results, statistics)
+    assert mark.startswith("≈: not separable from the best with these patients and seeds, and within 5 points")
+    assert mark.endswith("over 2 seeds, which vary the evaluation of one pretraining per row.")
+    assert last == "Detectable difference in Overall (power 80 %, one test, median): 5.0 points."
+    strict = replace(results, plan=replace(results.plan, config=results.plan.config | {"protocol": "strict"}))
+    assert footers_of(strict, statistics)[-1].endswith(
+        "5.0 points; with twice the pretrainings 4.0, with four times 3.0."
+    )
