@@ -7,7 +7,7 @@ equals. The seed draws the features available to each split.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat
 
 import numpy as np
@@ -40,17 +40,22 @@ def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int, measures
     """
     import sklearn.ensemble  # noqa: F401  before the limit of threads, which what is loaded has
 
-    train, validation, test = (
-        read_by(measures, features_of(side, rate)) for side in task.sides().values()
-    )  # (n, F) each
+    train = read_by(measures, features_of(task.train, rate))  # (n, F)
+    validation = read_by(measures, features_of(task.validation, rate))  # (n, F)
+    test = read_by(measures, features_of(task.test, rate))  # (n, F)
     with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
         models = [fit(train, task, settings, leaf, seed) for leaf in settings.leaf_windows]
-        curves = [[validation_score(probability, task) for probability in stages(validation)] for stages in models]
+        curves = [validation_curve(stages(validation), task) for stages in models]
         best = int(np.argmax([max(curve) for curve in curves]))
         last = int(np.argmax(curves[best]))
         probability = next(islice(models[best](test), last, None))
     training = {"leaf_windows": settings.leaf_windows[best], "best_iteration": last + 1, "validation_f1": curves[best]}
     return Outcome(probability, training)
+
+
+def validation_curve(stages: Iterable[Floats], task: Task) -> list[float]:
+    """Score the validation probabilities (n, C) after each iteration."""
+    return [validation_score(probability, task) for probability in stages]
 
 
 def features_of(side: Windows, rate: int) -> Floats:
@@ -70,17 +75,28 @@ def at_250_hz(windows: Halves, rate: int) -> NDArray[np.floating]:
         return windows
     position = np.linspace(0, samples - 1, samples * FS // rate)  # (S',)
     before = position.astype(np.intp)  # (S',)
+    after = np.minimum(before + 1, samples - 1)  # (S',)
     share = (position - before).astype(np.float32)[:, None]  # (S', 1)
-    return windows[:, before] * (1 - share) + windows[:, np.minimum(before + 1, samples - 1)] * share  # (n, S', L)
+    return windows[:, before] * (1 - share) + windows[:, after] * share  # (n, S', L)
 
 
 def fit(x: Floats, task: Task, settings: Boosting, leaf: int, seed: int) -> Stages:
     """Fit one softmax model of features (n, F) and the training labels, or one binary model per class."""
     target = task.train.truth()  # (n, C)
     if not task.multi:
-        return fit_one(x, target.argmax(axis=1), target.shape[1], settings, leaf, stream("boosting", seed))
-    binary = [fit_one(x, y, 2, settings, leaf, stream("boosting", seed, c)) for c, y in enumerate(target.T)]
-    return lambda x: (np.stack(parts, axis=2)[:, 1] for parts in zip(*(model(x) for model in binary), strict=True))
+        draws = stream("boosting", seed)
+        return fit_one(x, target.argmax(axis=1), target.shape[1], settings, leaf, draws)
+    models = []
+    for number, is_positive in enumerate(target.T):
+        draws = stream("boosting", seed, number)
+        models.append(fit_one(x, is_positive, 2, settings, leaf, draws))
+
+    def stages(x: Floats) -> Iterator[Floats]:
+        by_class = [model(x) for model in models]
+        for probabilities in zip(*by_class, strict=True):  # C of (n, 2)
+            yield np.stack(probabilities, axis=2)[:, 1]
+
+    return stages
 
 
 def fit_one(x: Floats, y: Ints, classes: int, settings: Boosting, leaf: int, seed: int) -> Stages:

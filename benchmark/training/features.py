@@ -8,7 +8,7 @@ threshold in mV. A window of one heartbeat has its rate in its unpadded width.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from scipy.ndimage import uniform_filter1d
 
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.heartbeats import FS
-from benchmark.results.arrays import AnyFloats, Floats, Ints
+from benchmark.results.arrays import AnyFloats, Doubles, Floats, Ints
 from benchmark.results.names import HEART_RATE, QRS_AMPLITUDE
 
 BEFORE, AFTER = int(0.3 * FS), int(0.5 * FS)
@@ -37,23 +37,81 @@ PR, P_WAVE, ST, T_WAVE = (-12, -2), (-50, -14), (0, 21), (20, 90)
 SHAPE = (-40, -20, -10, -5, 0, 5, 10, 30, 50, 70)
 """Samples from the QRS centre whose values are features, -160 to 280 ms."""
 LIMB = [LEADS.index(lead) for lead in ("I", "II", "III")]
-AREA = 7  # position of the mean over the QRS complex in `qrs_measures`
 TINY = 1e-6
+
+
+class Rhythm(NamedTuple):
+    """The rhythm of a window, in samples; intervals are -1 where there is a single beat."""
+
+    width: int
+    """Samples without padding."""
+    before: int
+    """Samples between the first one without padding and the first QRS centre."""
+    after: int
+    """Samples between the last QRS centre and the last one without padding."""
+    beats: int
+    interval: float
+    """Median interval between beats."""
+    variation: float
+    """Standard deviation of the intervals over their mean."""
+    evenness: float
+    """Shortest interval over the longest."""
+
+
+class Beats(NamedTuple):
+    """The beats of a window, aligned at their QRS centres."""
+
+    median: Floats
+    """(T, L) over the beats."""
+    spread: Floats
+    """(L,) standard deviation over the beats, mean over time."""
+    rhythm: Rhythm
+
+
+class QRS(NamedTuple):
+    """Measures of the QRS complexes, (n, L) each; their order is that of the features."""
+
+    q: Floats
+    r: Floats
+    s: Floats
+    r_share: Floats
+    """Amplitude of the R wave as a share of the height."""
+    q_width: Floats
+    r_time: Doubles
+    """Samples from the onset to the R peak."""
+    height: Floats
+    area: Floats
+    """Mean over the complex."""
+    size: Floats
+    """Mean of the absolute values over the complex."""
+    upstroke: Floats
+    downstroke: Floats
+    fragmentation: Floats
+    """Total variation over the height."""
 
 
 def beat_features(windows: AnyFloats) -> Floats:
     """Compute features (n, F) of windows (n, S, 12) at 250 Hz, always finite. Non-finite samples count as 0."""
     signal = np.nan_to_num(windows.astype(np.float32), posinf=0.0, neginf=0.0)  # (n, S, L)
-    medians, spreads, rhythms = (np.array(part) for part in zip(*map(beats_of, signal), strict=True))
+    aligned = [beats_of(window) for window in signal]
+    medians = np.array([beats.median for beats in aligned])  # (n, T, L)
+    spreads = np.array([beats.spread for beats in aligned])  # (n, L)
+    rhythms = np.array([beats.rhythm for beats in aligned])  # (n, 7)
     onset, end = qrs_edges(medians)  # (n, 1), (n, 1)
-    beat = medians - cut(medians, onset, PR).mean(1, keepdims=True)  # (n, T, L)
-    qrs, t_wave, st = qrs_measures(beat, onset, end), cut(beat, end, T_WAVE), cut(beat, end, ST)
+    baseline = cut(medians, onset, PR).mean(1, keepdims=True)  # (n, 1, L)
+    beat = medians - baseline  # (n, T, L)
+    qrs = qrs_measures(beat, onset, end)
+    p_wave, t_wave = cut(beat, onset, P_WAVE), cut(beat, end, T_WAVE)  # (n, W, L), (n, W, L)
+    st = cut(beat, end, ST)  # (n, W, L)
     j, j60, j80 = st[:, 0], st[:, 15], st[:, 20]  # (n, L) at the J point, 60 and 80 ms later
-    columns = (
-        rhythms, onset, end, end - onset, spreads, *qrs, j, j60, j80, j80 - j, *wave_measures(t_wave),
-        *wave_measures(cut(beat, onset, P_WAVE)), *axes(beat, qrs[AREA], t_wave.mean(1)), next_lead_correlation(beat),
-        *uniform_filter1d(beat, 5, axis=1)[:, np.add(BEFORE, SHAPE)].swapaxes(0, 1),
-    )  # fmt: skip
+    smooth = uniform_filter1d(beat, 5, axis=1)  # (n, T, L)
+    shape = smooth[:, np.add(BEFORE, SHAPE)]  # (n, 10, L)
+    columns = [rhythms, onset, end, end - onset, spreads, *qrs]
+    columns += [j, j60, j80, j80 - j]
+    columns += wave_measures(t_wave)
+    columns += wave_measures(p_wave)
+    columns += axes(beat, qrs.area, t_wave.mean(1))
+    columns += [next_lead_correlation(beat), *shape.swapaxes(0, 1)]
     return np.concatenate(columns, axis=1).astype(np.float32)  # (n, F)
 
 
@@ -70,44 +128,68 @@ def read_by(row: str, features: Floats) -> Floats:
     if row == HEART_RATE:
         width, interval = features[:, :1], features[:, 4:5]  # (n, 1), (n, 1)
         return np.where(interval > 0, interval, width)
-    return features[:, HEIGHTS].mean(1, keepdims=True) if row == QRS_AMPLITUDE else features
+    if row == QRS_AMPLITUDE:
+        return features[:, HEIGHTS].mean(1, keepdims=True)
+    return features
 
 
-def beats_of(window: Floats) -> tuple[Floats, Floats, tuple[float, ...]]:
-    """Give median beat (T, L), spread (L,) and rhythm of the beats of a window (S, L), aligned at their QRS centres.
+def beats_of(window: Floats) -> Beats:
+    """Find and align the beats of a window (S, L)."""
+    first, last = unpadded(window)
+    centres = qrs_centres(window, first, last)  # (P,)
+    samples = centres[:, None] + np.arange(-BEFORE, AFTER)  # (P, T)
+    beats = window[np.clip(samples, first, last)]  # (P, T, L)
+    rhythm = rhythm_of(centres, first, last)
+    return Beats(np.median(beats, axis=0), beats.std(0).mean(0), rhythm)
 
-    Padding repeats the first or last sample of the window's signal.
-    """
+
+def unpadded(window: Floats) -> tuple[int, int]:
+    """Find the first and last sample of the signal of a window (S, L), whose padding repeats them."""
+    moves = np.flatnonzero((window[1:] != window[:-1]).any(1))
+    if len(moves) == 0:
+        return 0, len(window) - 1
+    return moves[0], moves[-1] + 1
+
+
+def qrs_centres(window: Floats, first: int, last: int) -> Ints:
+    """Find the samples (P,) of the QRS centres of a window (S, L) between two samples; at least one."""
     from scipy.signal import find_peaks  # here, because it loads slowly
 
-    moves = np.flatnonzero((window[1:] != window[:-1]).any(1))
-    first, last = (moves[0], moves[-1] + 1) if len(moves) else (0, len(window) - 1)
     slope = np.abs(np.diff(window, axis=0, prepend=window[:1])).mean(1)  # (S,)
     slope[: first + 2] = slope[last:] = 0  # the steps from padding to signal
     average = uniform_filter1d(slope, COMPLEX)  # (S,)
-    peaks = find_peaks(average, height=THRESHOLD * average.max(), distance=REFRACTORY)[0]  # (P,)
-    peaks = peaks if len(peaks) else np.array([average.argmax()])
+    peaks, _ = find_peaks(average, height=THRESHOLD * average.max(), distance=REFRACTORY)  # (P,)
+    if len(peaks) == 0:
+        peaks = np.array([average.argmax()])
     near = np.clip(peaks[:, None] + AROUND, 0, len(slope) - 1)  # (P, W)
     weight = slope[near].astype(np.float64) ** 2 + 1e-12  # (P, W)
-    centres = np.rint((near * weight).sum(1) / weight.sum(1)).astype(int)  # (P,)
-    beats = window[np.clip(centres[:, None] + np.arange(-BEFORE, AFTER), first, last)]  # (P, T, L)
+    centre = (near * weight).sum(1) / weight.sum(1)  # (P,)
+    return np.rint(centre).astype(int)
+
+
+def rhythm_of(centres: Ints, first: int, last: int) -> Rhythm:
+    """Measure the rhythm of QRS centres (P,) in a signal from its first to its last sample."""
+    edges = (last - first, centres[0] - first, last - centres[-1])
     rr = np.diff(centres)  # (P - 1,)
-    intervals = (np.median(rr), rr.std() / rr.mean(), rr.min() / rr.max()) if len(rr) else (-1, -1, -1)
-    rhythm = (last - first, centres[0] - first, last - centres[-1], len(centres), *intervals)
-    return np.median(beats, axis=0), beats.std(0).mean(0), rhythm
+    if len(rr) == 0:
+        return Rhythm(*edges, len(centres), -1, -1, -1)
+    variation, evenness = rr.std() / rr.mean(), rr.min() / rr.max()
+    return Rhythm(*edges, len(centres), float(np.median(rr)), float(variation), float(evenness))
 
 
 def qrs_edges(beat: Floats) -> tuple[Ints, Ints]:
     """Find the first and last sample (n, 1) of the QRS complexes of aligned beats (n, T, L)."""
-    slope = uniform_filter1d(np.abs(np.diff(beat, axis=1, prepend=beat[:, :1])).mean(2), 5, axis=1)  # (n, T)
+    steps = np.abs(np.diff(beat, axis=1, prepend=beat[:, :1])).mean(2)  # (n, T)
+    slope = uniform_filter1d(steps, 5, axis=1)  # (n, T)
     peak = slope[:, BEFORE - COMPLEX : BEFORE + COMPLEX + 1].max(1, keepdims=True)  # (n, 1)
     rest = np.median(slope[:, BEFORE - 50 : BEFORE + 50], axis=1, keepdims=True)  # (n, 1)
     quiet = slope <= rest + EDGE * (peak - rest)  # (n, T)
     # Search outside the steepest part: from the centre the search would stop at the flat top of the R wave.
     quiet[:, BEFORE - COMPLEX // 2 : BEFORE + COMPLEX // 2 + 1] = False
-    quiet[:, [BEFORE - REACH, BEFORE + REACH]] = True  # where the search ends
-    onset = BEFORE - quiet[:, BEFORE::-1].argmax(1, keepdims=True)  # (n, 1)
-    return onset, BEFORE + quiet[:, BEFORE:].argmax(1, keepdims=True)
+    quiet[:, [BEFORE - REACH, BEFORE + REACH]] = True  # the search ends there
+    backwards = quiet[:, BEFORE::-1].argmax(1, keepdims=True)  # (n, 1)
+    forwards = quiet[:, BEFORE:].argmax(1, keepdims=True)  # (n, 1)
+    return BEFORE - backwards, BEFORE + forwards
 
 
 def cut(beat: Floats, edge: Ints, stretch: tuple[int, int]) -> Floats:
@@ -116,27 +198,43 @@ def cut(beat: Floats, edge: Ints, stretch: tuple[int, int]) -> Floats:
     return np.take_along_axis(beat, index[..., None], axis=1)
 
 
-def qrs_measures(beat: Floats, onset: Ints, end: Ints) -> list[NDArray[Any]]:
-    """Measure Q, R and S waves, areas, slopes and fragmentation (total variation) of each lead: (n, L) each.
+def qrs_measures(beat: Floats, onset: Ints, end: Ints) -> QRS:
+    """Measure Q, R and S waves, areas, slopes and fragmentation of each lead.
 
     onset, end: (n, 1) of the complexes of aligned beats (n, T, L).
     """
     time = BEFORE + AROUND[:, None]  # (W, 1)
     near = beat[:, BEFORE + AROUND]  # (n, W, L)
     inside = (time >= onset[..., None]) & (time <= end[..., None])  # (n, W, 1)
-    crests, troughs = np.where(inside, near, -np.inf), np.where(inside, near, np.inf)  # (n, W, L)
-    r, peak = crests.max(1), crests.argmax(1) + BEFORE - REACH  # (n, L), (n, L)
+    crests = np.where(inside, near, -np.inf)  # (n, W, L)
+    troughs = np.where(inside, near, np.inf)  # (n, W, L)
+    r = crests.max(1)  # (n, L)
+    peak = crests.argmax(1) + BEFORE - REACH  # (n, L)
     # Without an R wave the trough is a Q wave (QS complex); the maximum is noise.
-    peak = np.where(r < NO_WAVE * (r - troughs.min(1)), end, peak)  # (n, L)
+    has_no_r = r < NO_WAVE * (r - troughs.min(1))  # (n, L)
+    peak = np.where(has_no_r, end, peak)  # (n, L)
     before = time <= peak[:, None]  # (n, W, L)
+    after = time >= peak[:, None]  # (n, W, L)
     q = np.where(before, troughs, np.inf).min(1)  # (n, L)
-    s = np.where(time >= peak[:, None], troughs, np.inf).min(1)  # (n, L)
+    s = np.where(after, troughs, np.inf).min(1)  # (n, L)
     height = r - np.minimum(q, s) + TINY  # (n, L)
+    is_q = (troughs < -NO_WAVE * height[:, None]) & before  # (n, W, L)
+    samples = inside.sum(1)  # (n, 1)
     step = np.diff(near, axis=1, prepend=near[:, :1]) * inside  # (n, W, L)
-    q_width = ((troughs < -NO_WAVE * height[:, None]) & before).sum(1)  # (n, L)
-    area, size = ((x * inside).sum(1) / inside.sum(1) for x in (near, np.abs(near)))  # (n, L), (n, L)
-    variation = np.abs(step).sum(1) / height  # (n, L)
-    return [q, r, s, r / height, q_width, peak - onset, height, area, size, step.max(1), step.min(1), variation]
+    return QRS(
+        q=q,
+        r=r,
+        s=s,
+        r_share=r / height,
+        q_width=is_q.sum(1),
+        r_time=peak - onset,
+        height=height,
+        area=(near * inside).sum(1) / samples,
+        size=(np.abs(near) * inside).sum(1) / samples,
+        upstroke=step.max(1),
+        downstroke=step.min(1),
+        fragmentation=np.abs(step).sum(1) / height,
+    )
 
 
 def wave_measures(wave: Floats) -> list[NDArray[Any]]:
@@ -155,12 +253,16 @@ def axes(beat: Floats, *means: Floats) -> list[NDArray[Any]]:
     """
     limb = beat[:, :, LIMB].astype(np.float64)  # (n, T, 3)
     limb -= limb.mean(1, keepdims=True)
-    scale = np.abs(np.linalg.eigh(limb.transpose(0, 2, 1) @ limb).eigenvectors[:, :, 0])  # (n, 3) of length 1
+    covariance = limb.transpose(0, 2, 1) @ limb  # (n, 3, 3)
+    smallest = np.linalg.eigh(covariance).eigenvectors[:, :, 0]  # (n, 3) of length 1
+    scale = np.abs(smallest)
     angles = []
     for mean in means:
-        one, two, three = (mean[:, LIMB] * scale).T  # (n,) each
+        lead_i, lead_ii, lead_iii = (mean[:, LIMB] * scale).T  # (n,) each
         # aVF = (II + III) / 2; augmented leads are scaled by 2 / sqrt(3) to compare with I.
-        angles.append(np.degrees(np.arctan2((two + three) / np.sqrt(3), one))[:, None])  # (n, 1)
+        vertical = (lead_ii + lead_iii) / np.sqrt(3)  # (n,)
+        angle = np.degrees(np.arctan2(vertical, lead_i))  # (n,)
+        angles.append(angle[:, None])
     between = np.abs(angles[0] - angles[1])  # (n, 1)
     return [*angles, np.minimum(between, 360 - between), scale]
 
@@ -168,5 +270,7 @@ def axes(beat: Floats, *means: Floats) -> list[NDArray[Any]]:
 def next_lead_correlation(beat: Floats) -> NDArray[Any]:
     """Correlate each lead of beats (n, T, L) with the next one over time: (n, L); 0 where one is flat."""
     beat = beat - beat.mean(1, keepdims=True)  # (n, T, L)
-    energy, products = (beat**2).sum(1), beat * np.roll(beat, -1, axis=2)  # (n, L), (n, T, L)
-    return np.asarray(products.sum(1) / (np.sqrt(energy * np.roll(energy, -1, axis=1)) + TINY))
+    products = (beat * np.roll(beat, -1, axis=2)).sum(1)  # (n, L)
+    energy = (beat**2).sum(1)  # (n, L)
+    scale = np.sqrt(energy * np.roll(energy, -1, axis=1))  # (n, L)
+    return np.asarray(products / (scale + TINY))

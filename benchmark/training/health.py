@@ -61,25 +61,31 @@ def measure(
 def pooled_features(encoder: Encoder, signal: Tensor) -> Tensor:
     """Compute features (n, K) of windows (n, S, L) in evaluation mode in float32, returned on the CPU in float64."""
     probe = copy.deepcopy(encoder).eval()
-    features = torch.cat([probe.pooled(chunk.float()) for chunk in torch.split(signal, 128)])  # (n, K)
-    return features.cpu().double()
+    chunks = [probe.pooled(chunk.float()) for chunk in torch.split(signal, 128)]
+    return torch.cat(chunks).cpu().double()  # (n, K)
 
 
 def effective_rank(features: Tensor) -> float:
     """Compute exp(entropy) of the normalised singular values of (n, K): 1 to min(n, K); 0 for all-zero features."""
     values = torch.linalg.svdvals(features)  # (min(n, K),)
-    return float(torch.special.entr(values / values.sum()).sum().exp()) if values.any() else 0.0
+    if not values.any():
+        return 0.0
+    entropy = torch.special.entr(values / values.sum()).sum()
+    return float(entropy.exp())
 
 
 def mean_cosine(z: Tensor) -> float:
     """Compute the mean cosine over pairs of different rows of (n, K), of length 1."""
-    return float((z.sum(0).square().sum() - z.square().sum()) / (len(z) * (len(z) - 1)))
+    different = z.sum(0).square().sum() - z.square().sum()
+    return float(different / (len(z) * (len(z) - 1)))
 
 
 def alignment(z: Tensor, recording: Tensor) -> float:
     """Compute the mean squared distance of window pairs of a recording on the unit sphere, 0 to 4. (n, K), (n,)."""
-    first, second = (recording[:, None] == recording).triu(1).nonzero(as_tuple=True)  # (pairs,), (pairs,)
-    return float((z[first] - z[second]).square().sum(1).mean())
+    same_recording = recording[:, None] == recording  # (n, n)
+    first, second = same_recording.triu(1).nonzero(as_tuple=True)  # (pairs,), (pairs,)
+    squares = (z[first] - z[second]).square().sum(1)  # (pairs,)
+    return float(squares.mean())
 
 
 def uniformity(z: Tensor) -> float:
@@ -109,16 +115,19 @@ def nearest(cosine: Tensor, candidates: Tensor, count: int = 1) -> Tensor:
 
 def hits(chosen: Tensor, correct: Tensor, draws: int = 1) -> Tensor:
     """Compute for each row of (n, m) the probability that a draw of so many of the chosen holds a correct one: (n,)."""
-    count, right = chosen.sum(1), (chosen & correct).sum(1)  # (n,), (n,)
+    count = chosen.sum(1)  # (n,)
+    right = (chosen & correct).sum(1)  # (n,)
     probability = torch.zeros(len(chosen))  # (n,)
     for draw in range(draws):
-        probability = probability + (1 - probability) * (right / (count - draw)).clamp(max=1)  # (n,)
+        hit_now = (right / (count - draw)).clamp(max=1)  # (n,)
+        probability = probability + (1 - probability) * hit_now  # (n,)
     return probability
 
 
 def hit_rate(chosen: Tensor, correct: Tensor) -> float:
     """Compute the share of the chosen windows (n, n) that are correct, mean over windows with a correct candidate."""
-    return float(hits(chosen, correct)[correct.any(1)].mean())
+    rates = hits(chosen, correct)  # (n,)
+    return float(rates[correct.any(1)].mean())
 
 
 RANKS = (1, 5)
@@ -132,13 +141,15 @@ def patient_hits(features: Tensor, patient: Tensor) -> Tensor:
     The last two columns are what chance gives. Of equally near ones as many are drawn as fit. NaN where the patient has
     no other recording. features: (R, K), a line per recording; patient: (R,).
     """
-    z, everyone = unit_length(features.double()), torch.arange(len(patient))  # (R, K), (R,)
+    z = unit_length(features.double())  # (R, K)
+    everyone = torch.arange(len(patient))  # (R,)
+    ranks = [min(rank, len(patient) - 1) for rank in RANKS]
     probability = torch.full((len(patient), 2 * len(RANKS)), math.nan)  # (R, 4)
     queries = everyone[patient.bincount()[patient] > 1]  # (Q,)
     for query in torch.split(queries, QUERIES) if len(queries) else ():
         candidates = query[:, None] != everyone  # (q, R)
         correct = candidates & (patient[query][:, None] == patient)  # (q, R)
-        cosine, ranks = z[query] @ z.T, [min(rank, len(patient) - 1) for rank in RANKS]  # (q, R)
+        cosine = z[query] @ z.T  # (q, R)
         columns = [hits(nearest(cosine, candidates, rank), correct, rank) for rank in ranks]  # of (q,)
         columns += [hits(candidates, correct, rank) for rank in ranks]
         probability[query] = torch.stack(columns, dim=1)

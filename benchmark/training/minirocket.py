@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.config.schema import MiniRocket
-from benchmark.data.task import Task
+from benchmark.data.task import Task, Windows
 from benchmark.machine import stream
 from benchmark.training.finetune import Outcome, probabilities, validation_score
 
@@ -32,26 +33,37 @@ def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
     from sklearn.linear_model import Ridge
     from sklearn.preprocessing import StandardScaler
 
-    signals = [side.signal.cpu().float().mT.contiguous().numpy() for side in task.sides().values()]  # (n, L, S) each
-    kernels = Kernels(settings.features, settings.dilations, random_state=stream("minirocket", seed) % 2**32)
-    x = kernels.fit(signals[0]).transform(signals[0]).astype(np.float64)  # (n, F)
+    draws = stream("minirocket", seed) % 2**32
+    kernels = Kernels(settings.features, settings.dilations, random_state=draws)
     scaler = StandardScaler(copy=False)
-    x, y = scaler.fit_transform(x), task.train.target.cpu().numpy() * 2 - 1  # (n, F), (n, C)
-    shape = len(settings.penalties), y.shape[1]  # P, C
-    alpha = np.repeat(np.multiply(settings.penalties, len(x)), shape[1])  # (P C,)
-    model = Ridge(alpha, copy_X=False).fit(x, np.tile(y, shape[0]))
-    scores, test_scores = (
-        model.predict(scaler.transform(kernels.transform(signal))).reshape(-1, *shape) for signal in signals[1:]
-    )  # (n, P, C) each
-    for part in (scores, test_scores):
-        part[:, :, (y < 0).all(axis=0)] = -np.inf
+    signal = leads_first(task.train)  # (n, L, S)
+    x = kernels.fit(signal).transform(signal).astype(np.float64)  # (n, F)
+    x = scaler.fit_transform(x)
+    y = task.train.target.cpu().numpy() * 2 - 1  # (n, C)
+    penalties, classes = len(settings.penalties), y.shape[1]  # P, C
+    alpha = np.repeat(np.multiply(settings.penalties, len(x)), classes)  # (P C,)
+    model = Ridge(alpha, copy_X=False).fit(x, np.tile(y, penalties))
+
+    def scores_of(side: Windows) -> Tensor:
+        features = kernels.transform(leads_first(side))  # (n, F)
+        scores = model.predict(scaler.transform(features)).reshape(-1, penalties, classes)  # (n, P, C)
+        scores[:, :, (y < 0).all(axis=0)] = -np.inf
+        return torch.from_numpy(scores.swapaxes(0, 1).copy())  # (P, n, C)
+
     slopes, f1 = [], []
-    for of_penalty in torch.from_numpy(scores.swapaxes(0, 1).copy()):  # (n, C)
-        slopes.append(calibrate(of_penalty, task))
-        f1.append(validation_score(probabilities(of_penalty * slopes[-1], task.multi), task))
+    for scores in scores_of(task.validation):  # (n, C)
+        slope = calibrate(scores, task)
+        slopes.append(slope)
+        f1.append(validation_score(probabilities(scores * slope, task.multi), task))
     best = int(np.argmax(f1))
     training = {"penalty": settings.penalties[best], "slope": slopes[best], "validation_f1": f1}
-    return Outcome(probabilities(torch.from_numpy(test_scores[:, best]).float() * slopes[best], task.multi), training)
+    test_scores = scores_of(task.test)[best].float() * slopes[best]  # (n, C)
+    return Outcome(probabilities(test_scores, task.multi), training)
+
+
+def leads_first(side: Windows) -> NDArray[np.float32]:
+    """Return the windows of a side as aeon takes them: (n, L, S)."""
+    return side.signal.cpu().float().mT.contiguous().numpy()
 
 
 def calibrate(scores: Tensor, task: Task) -> float:
@@ -61,7 +73,9 @@ def calibrate(scores: Tensor, task: Task) -> float:
     truth = task.validation.truth() > 0  # (n, C)
 
     def loss(logarithm: float) -> float:
-        p = np.clip(probabilities(scores.double() * np.exp(logarithm), task.multi), CLIP, 1 - CLIP)  # (n, C)
+        probability = probabilities(scores.double() * np.exp(logarithm), task.multi)  # (n, C)
+        p = np.clip(probability, CLIP, 1 - CLIP)  # (n, C)
         return float(-np.mean(np.where(truth, np.log(p), np.log1p(-p))))
 
-    return float(np.exp(minimize_scalar(loss, bounds=np.log([0.1, 1000.0]), method="bounded").x))
+    lowest = minimize_scalar(loss, bounds=np.log([0.1, 1000.0]), method="bounded")
+    return float(np.exp(lowest.x))

@@ -50,11 +50,16 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
 
 def cached_features(encoder: Encoder, sides: Collection[Windows], cache: EvaluationCache) -> list[Floats]:
     """Give the features (n, K) of the windows of some sides, from the cache where they are there."""
+    of_sides = []
     for side in sides:
-        if side.content[0] not in cache.features:
-            empty, moved = np.empty((0, encoder.config.output), np.float32), encoder.to(side.signal.device)
-            cache.features[side.content[0]] = features(moved, side.signal, cache.precision) if len(side) else empty
-    return [cache.features[side.content[0]] for side in sides]
+        signal_digest, _ = side.content
+        if signal_digest not in cache.features:
+            computed = np.empty((0, encoder.config.output), np.float32)
+            if len(side):
+                computed = features(encoder.to(side.signal.device), side.signal, cache.precision)
+            cache.features[signal_digest] = computed
+        of_sides.append(cache.features[signal_digest])
+    return of_sides
 
 
 def patient_retrieval(encoder: Encoder, test: Windows, cache: EvaluationCache) -> Outcome:
@@ -66,14 +71,16 @@ def patient_retrieval(encoder: Encoder, test: Windows, cache: EvaluationCache) -
     _, first, recording = np.unique(test.recording, return_index=True, return_inverse=True)  # (R,), (n,)
     patient = np.unique(test.patient[first], return_inverse=True)[1]  # (R,)
     means = torch.from_numpy(pooled_by(recording, pooled, "mean"))  # (R, K)
-    return Outcome(patient_hits(means, torch.from_numpy(patient)).numpy()[recording], {})
+    hits = patient_hits(means, torch.from_numpy(patient)).numpy()  # (R, 4)
+    return Outcome(hits[recording], {})
 
 
 def linear_probe(encoder: Encoder, task: Task, strengths: Sequence[float], cache: EvaluationCache) -> Outcome:
     """Fit a logistic regression on frozen features for each strength C and predict the test windows with the best."""
-    key = (*strengths, task.multi, *(side.content for side in task.sides().values()))
+    sides = list(task.sides().values())
+    key = (*strengths, task.multi, *[side.content for side in sides])
     if key not in cache.outcomes:
-        train, validation, test = cached_features(encoder, task.sides().values(), cache)
+        train, validation, test = cached_features(encoder, sides, cache)
         probes = [fit_regression(train, task.train.truth(), strength, task.multi) for strength in strengths]
         scores = [validation_score(probe(validation), task) for probe in probes]
         best = int(np.argmax(scores))
@@ -113,7 +120,8 @@ def fit_regression(x: Floats, target: Ints, strength: float, multi: bool) -> Cal
 def knn_probe(encoder: Encoder, task: Task, settings: Knn, cache: EvaluationCache) -> Outcome:
     """Vote among the nearest labelled windows, for each number of neighbours, and predict with the best."""
     train, validation, test = cached_features(encoder, task.sides().values(), cache)
-    counts = list(dict.fromkeys(min(count, len(train)) for count in settings.neighbours))
+    within = [min(count, len(train)) for count in settings.neighbours]
+    counts = list(dict.fromkeys(within))
     target = task.train.target.cpu().numpy()  # (n, C)
     probabilities = votes(train, target, validation, counts, settings.temperature)
     scores = [validation_score(probability, task) for probability in probabilities]
@@ -135,8 +143,10 @@ def votes(train: Floats, target: Floats, others: Floats, counts: Sequence[int], 
     weight = np.exp(-distance / temperature)  # (m, k)
     probabilities = []
     for count in counts:
-        share = weight[:, :count] / weight[:, :count].sum(axis=1, keepdims=True)  # (m, count)
-        starts = np.arange(0, share.size + 1, count)
-        voters = csr_array((share.ravel(), nearest[:, :count].ravel(), starts), shape=(len(others), len(train)))
+        nearer = weight[:, :count]  # (m, count)
+        share = nearer / nearer.sum(axis=1, keepdims=True)  # (m, count)
+        starts = np.arange(0, share.size + 1, count)  # (m + 1,)
+        entries = share.ravel(), nearest[:, :count].ravel(), starts
+        voters = csr_array(entries, shape=(len(others), len(train)))
         probabilities.append((voters @ target).astype(np.float32))  # (m, C)
     return probabilities
