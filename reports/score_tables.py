@@ -27,7 +27,7 @@ from reports.words import escape_markdown, labels_text, mean_text, ratio_text, r
 
 DASH = "–"
 MARKS = [letter * times for times in (1, 2, 3) for letter in "abcdefghijklmnoprstuvwxyz"]
-"""Marks of footnotes."""
+"""Marks of footnotes, in the order in which they are used."""
 CSV_COLUMNS = [
     "evaluation", "unit", "ratio", "variant", "title", "dataset", "metric", "mean_percent", "std_percent", "n",
     "planned", "best", "tie", "remark", "keys",
@@ -72,22 +72,28 @@ class Style(NamedTuple):
 def make_table(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> Table:
     """Make a table in one score unit; with empty statistics it has no ties and no verdict."""
     plan = results.plan
-    scores = _scores(results, layout, unit)
-    scores = pd.concat([scores, pd.DataFrame(_printed(plan, layout, scores))], ignore_index=True)
+    measured = _scores(results, layout, unit)
+    printed = pd.DataFrame(_printed(plan, layout, measured))
+    scores = pd.concat([measured, printed], ignore_index=True)
     scores = with_marks(scores, statistics.pairs)
-    scores["evaluation"], scores["unit"] = layout.evaluation, unit
+    scores["evaluation"] = layout.evaluation
+    scores["unit"] = unit
     unlabelled = unlabelled_classes(results, layout.cells)
     footnotes = dict.fromkeys([*unlabelled.values(), *filter(None, scores["remark"])])
     marks = dict(zip(footnotes, MARKS, strict=False))
     scores["mark"] = [marks.get(remark, "") for remark in scores["remark"]]
-    datasets = {name: title for name, title in plan.titles.items() if name in set(scores["dataset"])}
+    shown = set(scores["dataset"])
+    name = f"{layout.evaluation}-{unit}"
     title = f"{EVALUATION_TITLES[layout.evaluation]}, scored per {unit_text(plan, unit)}"
+    if layout.name:
+        name += f"-{layout.name.replace('_', '-')}"
+        title = f"{layout.title}: {title[0].lower()}{title[1:]}"
     return Table(
-        name="-".join(filter(None, [layout.evaluation, unit, layout.name.replace("_", "-")])),
-        title=f"{layout.title}: {title[0].lower()}{title[1:]}" if layout.title else title,
+        name=name,
+        title=title,
         layout=layout,
         scores=scores,
-        groups=datasets,
+        groups={dataset: title for dataset, title in plan.titles.items() if dataset in shown},
         headings={(dataset, "f1"): marks[text] for dataset, text in unlabelled.items()},
         footnotes={mark: text for text, mark in marks.items()},
         caption=caption(results, layout),
@@ -99,66 +105,82 @@ def make_table(results: Results, layout: Layout, unit: str, statistics: TableSta
 def further_scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
     """Score the predictions of a table's cells by the metrics that no row holds: lines like `Results.scores`."""
     metrics = [metric for metric in layout.metrics if metric in FURTHER]
+    finished = [cell for cell in layout.cells if cell.key in results.rows]
     lines = []
-    for cell in (cell for cell in layout.cells if metrics and cell.key in results.rows):
-        probability, truth = results.test_outputs(cell.key, unit)
+    for cell in finished if metrics else ():
+        probability, truth = results.test_outputs(cell.key, unit)  # (n, C), (n, C)
         multi = results.rows[cell.key].labels == "multi"
-        for metric in metrics:
-            value = METRICS[metric].score(truth, probability, multi) if len(truth) else np.nan
-            reason = METRICS[metric].undefined if np.isnan(value) else ""
-            lines.append((*coordinates(cell), unit, metric, value, reason, cell.key))
-    return pd.DataFrame(lines, columns=list(results.scores.columns)).astype({"value": float})
+        for name in metrics:
+            metric = METRICS[name]
+            value = metric.score(truth, probability, multi) if len(truth) else np.nan
+            reason = metric.undefined if np.isnan(value) else ""
+            lines.append((*coordinates(cell), unit, name, value, reason, cell.key))
+    frame = pd.DataFrame(lines, columns=list(results.scores.columns))
+    return frame.astype({"value": float})
 
 
 def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
-    """One line per row, label ratio, dataset and metric, in percent, in the order of the table; Overall first."""
+    """Return a line per row, label ratio, dataset and metric, in percent, in the order of the table; Overall first."""
     plan = results.plan
-    stored = results.scores.query("evaluation == @layout.evaluation and unit == @unit")
+    values = results.scores.query("evaluation == @layout.evaluation and unit == @unit")
     further = further_scores(results, layout, unit)
-    values = mean_over_subsets(pd.concat([stored, further], ignore_index=True) if len(further) else stored)
+    if len(further):
+        values = pd.concat([values, further], ignore_index=True)
+    values = mean_over_subsets(values)
     groups = dict(iter(values.groupby(["ratio", "variant", "dataset", "metric"])))
-    datasets = [name for name in plan.datasets if any(cell.dataset == name for cell in layout.cells)]
+    tested = {cell.dataset for cell in layout.cells}
+    datasets = [name for name in plan.datasets if name in tested]
     lines = []
     for ratio, variant in product(layout.ratios, layout.variants):
-        cells = [cell for cell in layout.cells if (cell.variant, cell.ratio) == (variant, ratio)]
+        cells = [cell for cell in layout.cells if cell.variant == variant and cell.ratio == ratio]
         if not cells:
             continue
-        row = {"ratio": ratio, "variant": variant, "title": row_title(plan, variant)}
-        row["baseline"] = variant in layout.baselines
+        is_baseline = variant in layout.baselines
+        row = {"ratio": ratio, "variant": variant, "title": row_title(plan, variant), "baseline": is_baseline}
         columns = []
         for dataset, metric in product(datasets, layout.metrics):
             planned = [cell for cell in cells if cell.dataset == dataset]
             number = NO_NUMBER | {"remark": "not planned"}
             if planned:
                 group = groups.get((ratio, variant, dataset, metric), values[:0])
-                number = _number(results, planned, group, _seen_in_pretraining(plan, variant, dataset))
+                seen = _seen_in_pretraining(plan, variant, dataset)
+                number = _number(results, planned, group, seen)
             columns.append(row | {"dataset": dataset, "metric": metric} | number)
-        lines += [row | _overall([column for column in columns if column["metric"] in COLUMNS]), *columns]
+        averaged = [column for column in columns if column["metric"] in COLUMNS]
+        lines.append(row | _overall(averaged))
+        lines += columns
     return pd.DataFrame(lines)
 
 
 def _number(results: Results, planned: Sequence[PlannedCell], group: pd.DataFrame, seen: str) -> dict[str, Any]:
-    """Mean and deviation over seeds of the planned cells of a row and column; group: their scores, a line per seed."""
+    """Compute mean and deviation over seeds of the planned cells of a row and column.
+
+    group: the scores of these cells in [0, 1], a line per seed. seen: the remark of `_seen_in_pretraining`.
+    """
     finished = [cell for cell in planned if cell.key in results.rows]
-    seeds, done = ({cell.seed for cell in cells} for cells in (planned, finished))
-    percent = 100 * group["value"].dropna()  # (seeds,)
+    seeds = len({cell.seed for cell in finished})
+    percent = 100 * group["value"].dropna()  # (seeds that have a score,)
     deviation = percent.std(ddof=1) if results.varies(group).any() else np.nan
-    remarks = [seen] if seen and len(percent) else []
+    remarks = []
+    if seen and len(percent):
+        remarks.append(seen)
     if len(finished) < len(planned):
         remarks.append(f"{len(finished)} of {len(planned)} cells finished")
-    if len(percent) < len(done):
-        reasons = ", ".join(dict.fromkeys(group.loc[group["value"].isna(), "undefined"])) or "not scored"
-        remarks.append(f"undefined in {len(done) - len(percent)} of {len(done)} finished seeds: {reasons}")
+    if len(percent) < seeds:
+        undefined = group.loc[group["value"].isna(), "undefined"]
+        reasons = ", ".join(dict.fromkeys(undefined)) or "not scored"
+        remarks.append(f"undefined in {seeds - len(percent)} of {seeds} finished seeds: {reasons}")
     return {
-        "mean_percent": percent.mean(), "std_percent": deviation, "n": len(percent), "planned": len(seeds),
-        "remark": "; ".join(remarks), "keys": " ".join(cell.key for cell in finished),
+        "mean_percent": percent.mean(), "std_percent": deviation, "n": len(percent),
+        "planned": len({cell.seed for cell in planned}), "remark": "; ".join(remarks),
+        "keys": " ".join(cell.key for cell in finished),
     }  # fmt: skip
 
 
 def _overall(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Overall, the mean of the columns of a row that have a number."""
+    """Compute Overall, the mean of the columns of a row that have a number."""
     means = [column["mean_percent"] for column in columns if column["n"]]
-    keys = dict.fromkeys(key for column in columns for key in column["keys"].split())
+    keys = " ".join(column["keys"] for column in columns).split()
     remarks = []
     if not means:
         remarks.append(columns[0]["remark"])
@@ -168,7 +190,7 @@ def _overall(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         remarks.append("it may have seen test patients of these columns in pretraining")
     return {
         "dataset": "", "metric": OVERALL, "mean_percent": np.mean(means) if means else np.nan, "std_percent": np.nan,
-        "n": len(means), "planned": len(columns), "remark": "; ".join(remarks), "keys": " ".join(keys),
+        "n": len(means), "planned": len(columns), "remark": "; ".join(remarks), "keys": " ".join(dict.fromkeys(keys)),
     }  # fmt: skip
 
 
@@ -180,72 +202,100 @@ def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """
     pairs = both_ways(pairs)
     tests_of = dict(iter(pairs.groupby(COLUMN)))
-    competing = scores[~scores["baseline"] & scores["mean_percent"].notna()]
-    columns = competing[competing["metric"].isin(COLUMNS)].drop_duplicates(COLUMN)
-    most = competing["ratio"].map(columns.groupby("ratio").size())
-    competing = competing[(competing["metric"] != OVERALL) | (competing["n"] == most)]
     marks = pd.DataFrame({"best": False, "tie": False}, index=scores.index)
-    for column, rows in competing.groupby(COLUMN):
+    for column, rows in _competing(scores).groupby(COLUMN):
         if len(rows) == 1:
             continue
-        lower = column[-1] in METRICS and METRICS[column[-1]].lower_is_better
-        value = -rows["mean_percent"] if lower else rows["mean_percent"]
-        printed = value.map(lambda number: float(f"{number:.1f}"))
-        marks.loc[rows.index, "best"] = best = printed == printed.max()
         tests = tests_of.get(column, pairs[:0])
-        behind = tests[(tests["p_holm"] < LEVEL) & tests["reference"].isin(rows["variant"][best])]
-        near = value >= value.max() - 100 * NEAR
-        separable = rows["variant"].isin(behind["variant"])
-        marks.loc[rows.index, "tie"] = ~best & near & rows["variant"].isin(tests["variant"]) & ~separable
+        value = rows["mean_percent"]
+        if column[-1] in METRICS and METRICS[column[-1]].lower_is_better:
+            value = -value
+        printed = value.map("{:.1f}".format).astype(float)
+        is_best = printed == printed.max()
+        is_near = value >= value.max() - 100 * NEAR
+        against_best = tests[tests["reference"].isin(rows["variant"][is_best])]
+        separable = against_best[against_best["p_holm"] < LEVEL]
+        is_tested = rows["variant"].isin(tests["variant"])
+        is_separable = rows["variant"].isin(separable["variant"])
+        marks.loc[rows.index, "best"] = is_best
+        marks.loc[rows.index, "tie"] = ~is_best & is_near & is_tested & ~is_separable
     return scores.assign(best=marks["best"], tie=marks["tie"])
 
 
+def _competing(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the numbers that are ranked: no baseline, and no Overall that lacks a column of its block."""
+    ranked = scores[~scores["baseline"] & scores["mean_percent"].notna()]
+    columns = ranked[ranked["metric"].isin(COLUMNS)].drop_duplicates(COLUMN)
+    most = ranked["ratio"].map(columns.groupby("ratio").size())
+    return ranked[(ranked["metric"] != OVERALL) | (ranked["n"] == most)]
+
+
 def _seen_in_pretraining(plan: Plan, variant: str, dataset: str) -> str:
-    """The remark on a number whose test patients the row's weights from elsewhere saw, or may have seen."""
-    facts = role_of(plan, variant).get("elsewhere", {"saw": {dataset: "no"}})
-    known = f"{SEEN} in pretraining, on {facts.get('pretrained_on')}"
-    return {"yes": known, "no": ""}.get(facts["saw"][dataset], f"not known whether it {SEEN}")
+    """Return the remark on a number whose test patients the row's weights from elsewhere saw, or may have seen."""
+    weights = role_of(plan, variant).get("elsewhere")
+    if weights is None or weights["saw"][dataset] == "no":
+        return ""
+    if weights["saw"][dataset] == "yes":
+        return f"{SEEN} in pretraining, on {weights['pretrained_on']}"
+    return f"not known whether it {SEEN}"
 
 
 def _printed(plan: Plan, layout: Layout, scores: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The printed numbers of the plan's sources that the comparison has a column for, as baselines."""
+    """Yield the printed numbers of the plan's sources that the comparison has a column for, as baselines."""
+    if layout.name:
+        return
     columns = set(scores[COLUMN].itertuples(index=False, name=None))
-    for number in numbers() if not layout.name else ():
-        chosen = number.source in plan.config["printed"] and number.evaluation == layout.evaluation
-        if chosen and (number.ratio, number.column, number.metric) in columns:
-            again = f"printed; {number.again:g} where it was run again by {number.by}" if number.again else ""
-            yield NO_NUMBER | {
-                "ratio": number.ratio, "variant": f"printed:{number.source}:{number.row}",
-                "title": f"{number.row} (printed: {number.source})", "baseline": True, "dataset": number.column,
-                "metric": number.metric, "mean_percent": number.percent, "std_percent": number.std or np.nan,
-                "remark": again,
-            }  # fmt: skip
+    for number in numbers():
+        is_chosen = number.source in plan.config["printed"] and number.evaluation == layout.evaluation
+        column = (number.ratio, number.column, number.metric)
+        if not is_chosen or column not in columns:
+            continue
+        line = NO_NUMBER | dict(zip(COLUMN, column, strict=True))
+        line["variant"] = f"printed:{number.source}:{number.row}"
+        line["title"] = f"{number.row} (printed: {number.source})"
+        line["baseline"] = True
+        line["mean_percent"] = number.percent
+        line["std_percent"] = number.std or np.nan
+        line["remark"] = ""
+        if number.again:
+            line["remark"] = f"printed; {number.again:g} where it was run again by {number.by}"
+        yield line
 
 
 def number_text(score: Mapping[Any, Any], style: Style) -> str:
     """Return '**70.1**±0.8', '57.2 ≈': a line of `Table.scores` as text; a dash where there is no number."""
-    mean, std = mean_text(score["mean_percent"]), score["std_percent"]
-    spread = "" if np.isnan(std) else style.spread.format(f"{std:.1f}")
-    mark = style.mark.format(score["mark"]) if score["mark"] else ""
-    return (style.bold.format(mean) if score["best"] else mean) + spread + style.tie * bool(score["tie"]) + mark
+    text = mean_text(score["mean_percent"])
+    if score["best"]:
+        text = style.bold.format(text)
+    if not np.isnan(score["std_percent"]):
+        text += style.spread.format(f"{score['std_percent']:.1f}")
+    if score["tie"]:
+        text += style.tie
+    if score["mark"]:
+        text += style.mark.format(score["mark"])
+    return text
 
 
 def wide(table: Table, ratio: float, style: Style) -> pd.DataFrame:
     """Return the block of a label ratio as texts: rows x (dataset, metric), Overall first."""
+    titles: dict[str, str] = {}
+    texts: dict[tuple[str, str, str], str] = {}
     block = table.scores[table.scores["ratio"] == ratio]
-    titles = {
-        variant: style.italic.format(style.text(title)) if baseline else style.text(title)
-        for variant, title, baseline in block[["variant", "title", "baseline"]].itertuples(index=False)
-    }
-    texts = {(s["variant"], s["dataset"], s["metric"]): number_text(s, style) for s in block.to_dict("records")}
-    columns = [("", OVERALL), *product(table.groups, table.layout.metrics)]
-    marks = {column: style.mark.format(mark) for column, mark in table.headings.items()}
-    headings = [
-        (style.text(table.groups.get(name, "")), TITLES[metric] + marks.get((name, metric), ""))
-        for name, metric in columns
-    ]
-    cells = [[texts.get((variant, *column), DASH) for column in columns] for variant in titles]
-    return pd.DataFrame(cells, pd.Index(titles.values(), name="Method"), pd.MultiIndex.from_tuples(headings))
+    for score in block.to_dict("records"):
+        variant, title = score["variant"], style.text(score["title"])
+        titles[variant] = style.italic.format(title) if score["baseline"] else title
+        texts[variant, score["dataset"], score["metric"]] = number_text(score, style)
+    rows: dict[str, list[str]] = {variant: [] for variant in titles}
+    headings = []
+    for dataset, metric in [("", OVERALL), *product(table.groups, table.layout.metrics)]:
+        heading = TITLES[metric]
+        if (dataset, metric) in table.headings:
+            heading += style.mark.format(table.headings[dataset, metric])
+        headings.append((style.text(table.groups.get(dataset, "")), heading))
+        for variant, row in rows.items():
+            row.append(texts.get((variant, dataset, metric), DASH))
+    index = pd.Index(titles.values(), name="Method")
+    return pd.DataFrame(list(rows.values()), index, pd.MultiIndex.from_tuples(headings))
 
 
 MARKDOWN = Style(
@@ -261,15 +311,19 @@ MARKDOWN = Style(
 def to_markdown(table: Table) -> str:
     """Write heading, answer of the verdict, caption, one table per label ratio, notes."""
     text = MARKDOWN.text
-    parts = [f"## {text(table.title)}", *map(text, table.verdict[:2]), text(table.caption)]
+    answers, differences_by_ratio = table.verdict[:2], table.verdict[2:]
+    parts = [f"## {text(table.title)}", *map(text, answers), text(table.caption)]
     for ratio in table.layout.ratios:
         block = wide(table, ratio, MARKDOWN)
         block.columns = [" ".join(column).strip() for column in block.columns]
         align = ["left"] + ["right"] * len(block.columns)
-        parts += [f"### {labels_text(ratio)}", block.to_markdown(disable_numparse=True, colalign=align)]
+        parts.append(f"### {labels_text(ratio)}")
+        parts.append(block.to_markdown(disable_numparse=True, colalign=align))
     if table.footnotes:
-        parts.append("  \n".join(f"<sup>{mark}</sup> {text(note)}" for mark, note in table.footnotes.items()))
-    parts.append("\n".join(f"- {text(line)}" for line in (*table.verdict[2:], *table.footers)))
+        notes = [f"<sup>{mark}</sup> {text(note)}" for mark, note in table.footnotes.items()]
+        parts.append("  \n".join(notes))
+    lines = [f"- {text(line)}" for line in (*differences_by_ratio, *table.footers)]
+    parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -279,8 +333,15 @@ TEX = str.maketrans({
     "−": "$-$", "≈": r"$\approx$", "×": r"$\times$", "≤": r"$\leq$", "≥": r"$\geq$", "µ": r"$\mu$", "τ": r"$\tau$",
     "λ": r"$\lambda$", "\n": " ",
 })  # fmt: skip
+
+
+def escape_latex(text: str) -> str:
+    """Return text whose characters have no meaning in LaTeX."""
+    return visible(text).translate(TEX)
+
+
 LATEX = Style(
-    text=lambda text: visible(text).translate(TEX),
+    text=escape_latex,
     bold=r"\textbf{{{}}}",
     italic=r"\textit{{{}}}",
     spread=r"{{\tiny$\pm${}}}",
@@ -330,14 +391,16 @@ def costs_table(results: Results) -> pd.DataFrame:
     """Return the costs of each row's pretrainings, or their mean; rows that share all encoders are one line."""
     lines: dict[tuple[str, ...], dict[Any, Any]] = {}
     for variant, records in results.pretrainings.items():
-        if trained := [record for record in records.values() if record.get("updates")]:
-            facts = pd.DataFrame(trained).reindex(columns=[*COSTS.values()]).set_axis([*COSTS], axis=1).astype(float)
-            facts["million multiplications"] /= 1e6
-            facts["window pairs"] = facts["updates"] * facts["batch"]
-            facts["ms an update"] = 1000 * facts["seconds"] / facts["updates"]
-            machines = {computer_text(one): None for record in trained for one in computers_of(record)}
-            title = {"Pretraining": row_title(results.plan, variant)}
-            lines.setdefault(
-                tuple(records), {**title, **facts.mean().round(3).to_dict(), "machine": "; ".join(machines)}
-            )
+        trained = [record for record in records.values() if record.get("updates")]
+        keys = tuple(records)
+        if not trained or keys in lines:
+            continue
+        facts = pd.DataFrame(trained).reindex(columns=[*COSTS.values()])
+        facts = facts.set_axis([*COSTS], axis=1).astype(float)
+        facts["million multiplications"] /= 1e6
+        facts["window pairs"] = facts["updates"] * facts["batch"]
+        facts["ms an update"] = 1000 * facts["seconds"] / facts["updates"]
+        machines = dict.fromkeys(computer_text(computer) for record in trained for computer in computers_of(record))
+        line = {"Pretraining": row_title(results.plan, variant)} | facts.mean().round(3).to_dict()
+        lines[keys] = line | {"machine": "; ".join(machines)}
     return pd.DataFrame(lines.values())
