@@ -23,7 +23,7 @@ from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_card
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable, counted, some
+from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable, counted
 from benchmark.data.datasets.card import (
     PATIENT,
     QUESTION,
@@ -119,9 +119,7 @@ def scan_folder(folder: Path) -> FolderScan:
         raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}{walk.remark}")
     suffix = ".hea" if ".hea" in kinds else kinds[0]
     signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix == suffix]
-    names, unused = {name_of_record(path) for path in signals}, [*walk.warnings]
-    if others := [path for path in paths if path not in tables and name_of_record(path) not in names]:
-        unused.append(f"{counted(len(others), 'file')} beside the {suffix} files and tables ({some(others)})")
+    unused = [*walk.warnings, *walk.unread(signals, tables)]
     if SUFFIXES[suffix.lower()] in ("numpy", "hdf5"):
         with suppress(Unusable), reasons(folder / signals[0]):
             shapes = {name: array.shape for name, array in arrays_in(folder / signals[0])[0].items()}
@@ -131,11 +129,6 @@ def scan_folder(folder: Path) -> FolderScan:
         return FolderScan(pattern, signals, [CardFile(f"{row}", f"{row}", "") for row in rows], tables, shapes, unused)
     files = [CardFile(path, PurePosixPath(path).stem, "") for path in signals]
     return FolderScan(f"**/{RECORDING}{suffix}", signals, files, tables, shapes, unused)
-
-
-def name_of_record(path: str) -> str:
-    """Return a path without suffix and without the number of a record's signal file."""
-    return re.sub(r"(_\d+)?\.\w+$", "", path)
 
 
 def _is_table(path: Path) -> bool:

@@ -225,6 +225,7 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
             yield f"left out    {count} of {len(data.entries)} recordings have {reason}{remedy}"
     for kind, count in skip_summary(data.skipped).items():
         yield f"skipped     {count} {kind}"
+    yield from (f"note        {note}" for note in data.notes)
 
 
 def side_line(data: Prepared, spec: TaskSpec) -> str:

@@ -45,7 +45,7 @@ from benchmark.results.names import SKIPPED_COLUMNS
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
-INDEX_FORMAT = 14
+INDEX_FORMAT = 15
 """Raised with every change of the index's content; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
@@ -136,6 +136,8 @@ class Prepared:
     """Its folder in the cache."""
     warnings: tuple[str, ...] = ()
     """Warnings of the listing."""
+    notes: tuple[str, ...] = ()
+    """Notes of the listing."""
     segmentation: Segmentation = HEARTBEATS
     first_label_counts: bool = False
     """Whether the first label stands for a recording in a single-label task (`datasets.base`)."""
@@ -381,6 +383,7 @@ def _write(
         fingerprint=fingerprint_of(dataset, listing, segmentation, signals),
         folder=folder,
         warnings=listing.warnings,
+        notes=listing.notes,
         segmentation=segmentation,
         first_label_counts=dataset.first_label_counts,
         how_to_get=dataset.how_to_get,
@@ -436,7 +439,7 @@ def load_prepared(folder: Path) -> Prepared:
     """
     try:
         index, kinds = read_json(folder / INDEX), get_type_hints(Prepared)
-        for name in ("classes", "entries", "signals", "skipped", "warnings", "segmentation"):
+        for name in ("classes", "entries", "signals", "skipped", "warnings", "notes", "segmentation"):
             index[name] = TypeAdapter(kinds[name]).validate_python(index[name])
         members = tuple((open_prepared(folder.parent / name), np.array(r)) for name, r in index["members"])
         count = 0 if members else index["first_window"][-1]

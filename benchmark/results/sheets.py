@@ -25,12 +25,11 @@ AHEAD = 100_000
 """Characters at the beginning of a table in which comments end."""
 
 
-def encoding_of(path: Path) -> str:
-    """Return the encoding of a text file: UTF-16 by its first bytes or zeros, UTF-8, else Latin-1, as any can be read.
+def encoding_of(content: bytes) -> str:
+    """Return the encoding of a text: UTF-16 by its first bytes or zeros, UTF-8, else Latin-1, as any can be read.
 
     Latin letters in UTF-16 have a zero byte each, at odd places if the lower byte comes first; other text has none.
     """
-    content = path.read_bytes()
     for mark, encoding in ENCODINGS.items():
         if content.startswith(mark):
             return encoding
@@ -41,6 +40,12 @@ def encoding_of(path: Path) -> str:
     except UnicodeDecodeError:
         return "latin-1"
     return "utf-8"
+
+
+def read_text(path: Path) -> str:
+    """Read a text file in its encoding; every line ends in a line feed. Raises OSError."""
+    content = path.read_bytes()
+    return io.StringIO(content.decode(encoding_of(content)), newline=None).getvalue()
 
 
 def present(path: Path) -> Path:
@@ -55,7 +60,7 @@ def present(path: Path) -> Path:
 
 def is_latin(path: Path) -> bool:
     """Tell whether a table is read as Latin-1, which is a guess."""
-    return path.suffix.lower() not in (WORKBOOK, PARQUET) and encoding_of(present(path)) == "latin-1"
+    return path.suffix.lower() not in (WORKBOOK, PARQUET) and encoding_of(present(path).read_bytes()) == "latin-1"
 
 
 def separator_of(first: str, second: str) -> str:
@@ -87,7 +92,7 @@ def read_cells(path: Path) -> pd.DataFrame:
         frame = pd.read_parquet(path)
         cells = cells_of(frame.to_csv(index=frame.index.name is not None))  # a named index is a column
     else:
-        cells = cells_of(path.read_text(encoding_of(path)))
+        cells = cells_of(read_text(path))
     stripped: pd.DataFrame = cells.apply(lambda column: column.str.strip())
     return stripped[(stripped != "").any(axis=1)]
 

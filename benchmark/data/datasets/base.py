@@ -112,6 +112,8 @@ class Listing:
     """The on-disk form that was recognised and read, e.g. 'records500', or 'simulated'."""
     warnings: tuple[str, ...] = ()
     """What was odd in the tables and could be read in one way only; one sentence each, without full stop."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing of the folder and its tables and no fault; likewise."""
     reading: str = ""
     """Hash of settings that determine what is read and are in none of the dataset's files: of a card."""
 

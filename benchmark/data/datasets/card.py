@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
@@ -40,7 +40,7 @@ from benchmark.data.datasets.tables import (
     patient_of,
     read_table,
 )
-from benchmark.data.datasets.wfdb_files import signal_files
+from benchmark.data.datasets.wfdb_files import comments, signal_files
 from benchmark.results.canonical import (
     decoded,
     identifier,
@@ -195,28 +195,32 @@ def find_files(card: Card, walk: FolderWalk) -> list[CardFile]:
     Raises DatasetError where there is none, with what there is, and where a stacked one cannot be read.
     """
     pattern, present, files = card.signals.files, walk.paths, list[CardFile]()
-    expression = expression_of(text(pattern))
+    expression = re.compile(expression_of(text(pattern)))
     for path in present:
-        if match := re.fullmatch(expression, text(path)):
-            parts = {"recording": PurePosixPath(text(path)).stem, "patient": "", **match.groupdict()}
+        name = text(path)
+        if match := expression.fullmatch(name):
+            parts = {"recording": os.path.splitext(os.path.basename(name))[0], "patient": "", **match.groupdict()}
             if site := parts.pop("site", ""):
                 parts["patient"] = f"{site}/{parts['patient']}"
             elif parts["patient"]:
-                parts["folder"] = text(path)[: match.start("patient")]
-            try:
-                names = identifiers(walk.root / path, card.signals) if card.signals.stacked else []
-            except Unusable as reason:
-                raise DatasetError(f"{card.title}: {path}: {reason}") from None
-            rows = [
-                CardFile(**{**parts, "path": f"{path}{ROW}{row}", "recording": name}) for row, name in enumerate(names)
-            ]
-            files += rows if card.signals.stacked else [CardFile(path, **parts)]
+                parts["folder"] = name[: match.start("patient")]
+            file = CardFile(path, **parts)
+            files += rows_of(card, walk.root, file) if card.signals.stacked else [file]
     if not files:
         raise DatasetError(
             f"{card.title}: no file in {walk.root} matches signals.files {pattern!r}: there are {len(present)} "
             f"files, e.g. {', '.join(present[:3])}; correct the pattern or give the folder by --data{walk.remark}"
         )
     return files
+
+
+def rows_of(card: Card, root: Path, file: CardFile) -> list[CardFile]:
+    """List the recordings of a stacked file below a folder. Raises DatasetError where it cannot be read."""
+    try:
+        names = identifiers(root / file.path, card.signals)
+    except Unusable as reason:
+        raise DatasetError(f"{card.title}: {file.path}: {reason}") from None
+    return [file._replace(path=f"{file.path}{ROW}{row}", recording=name) for row, name in enumerate(names)]
 
 
 class CardDataset:
@@ -231,17 +235,18 @@ class CardDataset:
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Return the files an entry is read from."""
-        path, _ = self._file_and_row(entry)
+        path = self.root / self._file_and_row(entry.path)[0]
         return (path, *signal_files(path.with_suffix(""))) if self.card.signals.kind == "wfdb" else (path,)
 
     def read(self, entry: Entry) -> Recording:
         """Read the signal in mV; raises Unusable, also where the file contradicts the card."""
-        return to_recording(read_content(*self._file_and_row(entry), self.card.signals), self.card.signals)
+        path, row = self._file_and_row(entry.path)
+        return to_recording(read_content(self.root / path, row, self.card.signals), self.card.signals)
 
-    def _file_and_row(self, entry: Entry) -> tuple[Path, int | None]:
-        """The file of an entry, and its row in a stacked one."""
-        path, _, row = entry.path.rpartition(ROW) if self.card.signals.stacked else (entry.path, "", "")
-        return self.root / path, int(row) if row else None
+    def _file_and_row(self, path: str) -> tuple[str, int | None]:
+        """The file of an entry's path, and its row in a stacked one."""
+        file, _, row = path.rpartition(ROW) if self.card.signals.stacked else (path, "", "")
+        return file, int(row) if row else None
 
     def listing(self) -> Listing:
         """List a recording per row of the table, without a table one per file.
@@ -266,6 +271,7 @@ class CardDataset:
         in_rows = {name: files_of.get(name, []) for name, _ in skipped} | matched
         of_rows = {file.path for some in in_rows.values() for file in some}
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
+        signals, tables = {self._file_and_row(file.path)[0] for file in files}, [table.file] if table else []
         readers = {name: version(name) for name in PACKAGES[self.card.signals.kind] if find_spec(name)}
         return replace(
             listing,
@@ -275,6 +281,7 @@ class CardDataset:
                 *self._remarks(listing.entries, rows, matched, texts),
                 *(self._warnings(listing.entries, rows, table) if table else ()),
             ),
+            notes=(*self._sites(listing.entries, rows, matched), *walk.unread(signals, tables)),
             reading=digest([self.card.model_dump(mode="json"), readers]),
         )
 
@@ -294,7 +301,9 @@ class CardDataset:
             several = ", ".join(file.path for file in files)[:200]
             raise Unusable(f"several files of one recording; narrow signals.files: {several}" if files else NO_FILE)
         people = [patient_of(part) for part in self._stated_patient(row, files[0])]
-        stated = labels.texts(rows, (self.root / files[0].path).with_suffix("")) if labels else []
+        stated = labels.texts(rows) if labels else []
+        if labels and labels.comment:
+            stated = [*comments((self.root / files[0].path).with_suffix(""), labels.comment)]
         texts += stated
         indices = labels.indices(stated) if labels else ()
         return Entry(
@@ -321,27 +330,34 @@ class CardDataset:
         files: Mapping[str, list[CardFile]],
         texts: Sequence[str],
     ) -> Iterator[str]:
-        """Yield what was made canonical in patients and labels, and which numbers several sites may have counted."""
-        labels, patients = self.card.labels, self.card.patients
-        pairs, sites_of_patients = list[tuple[str, str]](), list[tuple[str, str]]()
-        for entry in entries if patients else ():
+        """Yield what was made canonical in patients and labels."""
+        pairs = list[tuple[str, str]]()
+        for entry in entries if self.card.patients else ():
             row, (file,) = rows[entry.recording][0], files[entry.recording]
             pairs.append((entry.patient, "/".join(self._stated_patient(row, file))))
-            sites = [row[name] for name in row if name not in patients and SITE_COLUMN.fullmatch(name)]
-            if entry.patient.isdecimal() and len(entry.patient) <= COUNTED_DIGITS:
-                sites_of_patients.append(
-                    (entry.patient, " ".join(sites) if sites or PATIENT not in patients else file.folder)
-                )
         yield from remarks("patients", pairs)
-        if several := spellings(sites_of_patients):
+        if self.card.labels:
+            yield from self.card.labels.remarks(texts)
+
+    def _sites(
+        self, entries: Sequence[Entry], rows: Mapping[str, list[Row]], files: Mapping[str, list[CardFile]]
+    ) -> Iterator[str]:
+        """Yield, in a line or none, which patients' numbers several sites may have counted."""
+        patients, pairs = self.card.patients, list[tuple[str, str]]()
+        first_row = next(iter(rows.values()), [Row()])[0]
+        columns = [name for name in first_row if name not in patients and SITE_COLUMN.fullmatch(name)]
+        for entry in entries if patients else ():
+            if entry.patient.isdecimal() and len(entry.patient) <= COUNTED_DIGITS:
+                row, (file,) = rows[entry.recording][0], files[entry.recording]
+                sites = " ".join(row[name] for name in columns)
+                pairs.append((entry.patient, sites if columns or PATIENT not in patients else file.folder))
+        if several := spellings(pairs):
             number, (first, second, *_) = next(iter(several.items()))
             yield (
                 f"{len(several)} patients' numbers stand in several folders or hospitals, e.g. {number} in {first!r} "
                 f"and {second!r}: where these are other people, write table.patient: [COLUMN_OF_SITES, "
                 f"COLUMN_OF_PATIENTS], or {SITE}/{PATIENT} in signals.files"
             )
-        if labels:
-            yield from labels.remarks(texts)
 
     def _warnings(self, entries: Sequence[Entry], rows: Mapping[str, list[Row]], table: CardTable) -> list[str]:
         """What was odd in the table and could be read in one way only."""
@@ -384,7 +400,7 @@ def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
 
 def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:
     """Return the files that a cell names, also by a record's signal file; of several, that whose whole path it is."""
-    path = PurePosixPath(text(cell).replace("\\", "/")).as_posix()
+    path = os.path.normpath(text(cell).replace("\\", "/"))
     files = files_of.get(path) or files_of.get(re.sub(r"(?i)\.(dat|mat)$", "", path), [])
     if len(files) < 2:
         return files

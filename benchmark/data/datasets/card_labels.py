@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from functools import cached_property
 from typing import Annotated, Literal
 
 import yaml
@@ -14,7 +14,6 @@ from pydantic import Field, model_validator
 from benchmark.data.datasets.base import Unusable, some
 from benchmark.data.datasets.card_formats import CardSection, Word
 from benchmark.data.datasets.tables import SHORTENED, SHOWN, Row
-from benchmark.data.datasets.wfdb_files import comments
 from benchmark.results.canonical import (
     alike,
     decoded,
@@ -58,26 +57,23 @@ class CardLabels(CardSection):
         """Whether a column for each class says yes or no."""
         return not self.column and not self.comment
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The columns of the table that are read: those of labels, else one of yes and no for each word of a class."""
         if self.has_a_column_a_class:
             return [word for name in self.classes for word in self.words(name)]
         return [self.column] if isinstance(self.column, str) else self.column or []
 
-    @property
+    @cached_property
     def index_of(self) -> dict[str, int]:
         """Label -> index of the class it stands for."""
         return {word: index for index, name in enumerate(self.classes) for word in self.words(name)}
 
-    def texts(self, rows: Sequence[Row], record: Path) -> list[str]:
-        """Return what the rows or the header of a recording state as its labels, as it is written.
+    def texts(self, rows: Sequence[Row]) -> list[str]:
+        """Return what the rows of a recording state as its labels, as it is written.
 
-        Raises Unusable for a cell of a class that is no yes, no or blank, for a blank one where `blank` is skip, and
-        for a header that cannot be read.
+        Raises Unusable for a cell of a class that is no yes, no or blank, and for a blank one where `blank` is skip.
         """
-        if self.comment:
-            return [*comments(record, self.comment)]
         if self.column:
             return [row[column] for row in rows for column in self.columns]
         if self.blank == "skip" and (blanks := self.blanks(rows[0])):

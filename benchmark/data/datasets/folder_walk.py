@@ -1,8 +1,10 @@
-"""The one walk of a dataset's folder: its files, and what it could not enter or follow, counted with a remedy."""
+"""The one walk of a dataset's folder: its files, those that are not read, and what it could not enter or follow."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +12,8 @@ from benchmark.data.datasets.base import counted, grouped, some
 
 LOCK = "~$"
 """Beginning of the names of Excel's marks of open files."""
+CARDS = (".yaml", ".yml")
+"""Ends of the names of cards, which may lie beside the files that they are of."""
 ANNEX = ".git/annex/"
 """Part of the targets of git-annex's links, which lead nowhere until their files are fetched."""
 
@@ -47,10 +51,20 @@ class FolderWalk(NamedTuple):
         """The warnings as they stand behind an error; '' for none."""
         return "".join(f"; {warning}" for warning in self.warnings)
 
+    def unread(self, signals: Collection[str], tables: Collection[str]) -> list[str]:
+        """Count the files beside those of signals and tables, in a line or none; files of a record share its name."""
+        records = {os.path.splitext(path)[0] for path in signals}
+        others = list[str]()
+        for path in self.paths:
+            name, suffix = os.path.splitext(path)
+            if name not in records and re.sub(r"_\d+$", "", name) not in records and suffix not in CARDS:
+                others += [path] if path not in tables else []
+        return [f"{counted(len(others), 'file')} beside the signals and tables ({some(others)})"] if others else []
+
 
 def walk_folder(root: Path) -> FolderWalk:
     """List the files below a folder, and count what stands in it and could not be entered or followed."""
-    top, paths, closed = root.resolve(), list[str](), list[OSError]()
+    top, paths, closed = os.path.join(root.resolve(), ""), list[str](), list[OSError]()
     unread = list[tuple[Unread, str]]()
     for parent, folders, names in os.walk(top, onerror=closed.append, followlinks=True):
         links_back = [name for name in folders if leads_back(Path(parent, name))]
@@ -61,11 +75,11 @@ def walk_folder(root: Path) -> FolderWalk:
             if name.startswith(".") or LOCK in name:
                 continue
             if os.path.isfile(path):
-                paths.append(os.path.relpath(path, top))
+                paths.append(path.removeprefix(top))
             else:
                 unread.append((kind_of_unread(path), path))
     unread += [(CLOSED, str(error.filename)) for error in closed]
-    by_kind = grouped((kind, os.path.relpath(path, top)) for kind, path in unread)
+    by_kind = grouped((kind, path.removeprefix(top)) for kind, path in unread)
     warnings = [
         f"{counted(len(below), kind.noun)} {kind.fault} ({some(sorted(below))}): {kind.remedy}"
         for kind, below in by_kind.items()

@@ -24,7 +24,7 @@ from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Re
 from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.results.files import LFS_POINTER, is_lfs_pointer
 from benchmark.results.names import install
-from benchmark.results.sheets import encoding_of
+from benchmark.results.sheets import read_text
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
 RECORD_LINE = re.compile(
@@ -196,11 +196,10 @@ def comments(record: Path, name: str) -> tuple[str, ...]:
 def signal_files(record: Path) -> tuple[Path, ...]:
     """Return the files beside a record's header that its signal lines name, each once; none for no header."""
     try:
-        names = [line.split()[0] for line in signal_lines(record)[1:]]
+        names = dict.fromkeys(line.split()[0] for line in signal_lines(record)[1:])
     except Unusable:
         return ()
-    named = [record.with_name(name) for name in names if re.fullmatch(SIGNAL_FILE, name)]
-    return tuple(dict.fromkeys(map(on_disk, named)))
+    return tuple(on_disk(record.with_name(name)) for name in names if re.fullmatch(SIGNAL_FILE, name))
 
 
 def on_disk(path: Path) -> Path:
@@ -218,7 +217,7 @@ def read_header(record: Path) -> list[str]:
     """Return the lines of a record's header, comments included. Raises Unusable."""
     header = on_disk(record.with_name(f"{record.name}.hea"))
     with reasons(header, f"header {header.name}"):
-        lines = [line.strip() for line in header.read_text(encoding_of(header)).split("\n")]
+        lines = [line.strip() for line in read_text(header).split("\n")]
         if lines[0].encode().startswith(LFS_POINTER):
             raise ValueError("no header")
         return lines

@@ -253,6 +253,7 @@ def test_recordings_that_a_task_leaves_out_are_counted() -> None:
     ]
     multi = [line for line in fact_lines(data, replace(PAPER, labels="multi")) if line.startswith("left out")]
     assert multi == lines[1:]
+    assert "note        two sites" in fact_lines(replace(data, notes=("two sites",)), PAPER)
 
 
 def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> None:

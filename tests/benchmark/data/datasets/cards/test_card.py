@@ -180,6 +180,13 @@ def test_a_pattern_finds_files_and_their_identifiers(
         find_files(made(signals={"files": "signals/{recording}.hea"}), walk_folder(tmp_path))
 
 
+def test_files_that_are_neither_signals_nor_the_table_are_noted(opened: Opened, folder: Path) -> None:
+    for name in ("waves/r00_2.dat", "card.yaml", "echo.pdf", "waves/ward.edf"):
+        (folder / name).touch()
+    listing = opened(labels=IGNORE).listing()
+    assert listing.notes == ("2 files beside the signals and tables (echo.pdf, waves/ward.edf)",)
+
+
 def test_hidden_files_are_no_data_and_linked_folders_are(opened: Opened, folder: Path) -> None:
     for hidden in ("waves/._r00.hea", "waves/.ipynb_checkpoints/r00.hea", "waves/~$r00.hea"):
         (folder / hidden).parent.mkdir(exist_ok=True)
@@ -243,7 +250,7 @@ def test_labels_are_the_classes_of_the_cells(
     given: dict[str, Any], cells: dict[str, str], expected: tuple[int, ...]
 ) -> None:
     labels = CardLabels.model_validate({"classes": ["SR", "AF", "1"], **given})
-    assert labels.indices(labels.texts([cells], Path())) == expected
+    assert labels.indices(labels.texts([cells])) == expected
 
 
 @pytest.mark.parametrize(

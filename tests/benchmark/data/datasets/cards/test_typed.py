@@ -105,30 +105,33 @@ def test_files_and_tables_are_found_by_names_in_either_unicode_form(opened: Open
 
 
 @pytest.mark.parametrize("column", ["hospital", "Study site"])
-def test_equal_numbers_of_two_sites_are_counted_and_several_columns_keep_them_apart(
+def test_equal_numbers_of_two_sites_are_noted_and_several_columns_keep_them_apart(
     opened: Opened, folder: Path, column: str
 ) -> None:
     rewrite(folder, person=[str(number // 2) for number in range(12)], **{column: ["A", "B"] * 6})
     listing = opened().listing()
     assert len({entry.patient for entry in listing.entries}) == 6
-    (warning,) = listing.warnings
-    assert warning.startswith("6 patients' numbers stand in several folders or hospitals, e.g. 0 in 'A' and 'B'")
+    (note,) = listing.notes
+    assert note.startswith("6 patients' numbers stand in several folders or hospitals, e.g. 0 in 'A' and 'B'")
+    assert listing.warnings == ()
+    rewrite(folder, person=["007", "7"] * 6, **{column: ["A", "B"] * 6})
+    assert opened().listing().warnings[0].startswith("1 patients are written in several ways and count as one each")
     listing = opened(table={"patient": [column, "person"]}).listing()
-    assert ({entry.patient for entry in listing.entries[:2]}, listing.warnings) == ({"A/0", "B/0"}, ())
-    assert len({entry.patient for entry in listing.entries}) == 12
+    assert {entry.patient for entry in listing.entries} == {"A/7", "B/7"}
+    assert (listing.warnings, listing.notes) == ((), ())
 
 
-def test_equal_numbers_of_two_folders_are_counted_and_sites_keep_them_apart(opened: Opened, folder: Path) -> None:
+def test_equal_numbers_of_two_folders_are_noted_and_sites_keep_them_apart(opened: Opened, folder: Path) -> None:
     for site in "AB":
         for number in range(3):
             shutil.copytree(folder / "waves", folder / site / f"{number:03}")
             (folder / site / f"{number:03}/r00.hea").rename(folder / site / f"{number:03}/{site}.hea")
     without = {"table": None, "labels": None}
     listing = opened(**without, signals={"files": "*/{patient}/{recording}.hea"}).listing()
-    assert "3 patients' numbers stand in several folders or hospitals, e.g. 0 in 'A/' and 'B/'" in listing.warnings[-1]
+    assert "3 patients' numbers stand in several folders or hospitals, e.g. 0 in 'A/' and 'B/'" in listing.notes[0]
     listing = opened(**without, signals={"files": "{site}/{patient}/{recording}.hea"}).listing()
     assert {entry.patient for entry in listing.entries} == {f"{site}/{number}" for site in "AB" for number in range(3)}
-    assert (listing.entries[0].recording, listing.warnings) == ("A/000/A", ())
+    assert (listing.entries[0].recording, [note for note in listing.notes if "numbers" in note]) == ("A/000/A", [])
     listing = opened(
         table={"patient": ["{patient}", "person"]}, signals={"files": "{patient}/{recording}.hea"}
     ).listing()
