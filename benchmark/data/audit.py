@@ -1,7 +1,7 @@
 """The audit of prepared datasets: leaks, copies, damage, odd leads, implausible units and rates; and facts of each.
 
-A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name; a near copy
-is equal but for gain, steps or sampling rate (`prepare.outline_of`). A leak is a patient, or copies, on two sides of a
+A copy is a recording with the same signal, to the microvolt (`signals.signal_digest`), whatever its name; a near copy
+is equal but for gain, steps or sampling rate (`signals.outline_of`). A leak is a patient, or copies, on two sides of a
 split, or a test recording that is also pretrained on: a run refuses it. An unusable dataset is fatal. Everything else
 is a warning, except what no repair could change (`IN_THE_ECG`).
 """
@@ -9,7 +9,7 @@ is a warning, except what no repair could change (`IN_THE_ECG`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
-from benchmark.data.doubts import AMPLITUDES
-from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, skip_summary
+from benchmark.data.prepare import Prepared, skip_summary
+from benchmark.data.signals import AMPLITUDES, LIMB_LEADS, SignalFacts
 from benchmark.data.splits import (
     SEVERAL_LABELS,
     Split,
@@ -124,19 +124,14 @@ def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
 
 def file_warnings(data: Prepared) -> Iterator[Finding]:
     """Say what is wrong with a dataset's files and tables, whatever its task."""
-    reasons = ((skip.recording, *skip.reason.partition(":")) for skip in data.skipped)
-    skipped = grouped((kind, f"{recording}{colon}{detail}") for recording, kind, colon, detail in reasons)
+    skipped = by_kind((skip.recording, skip.reason) for skip in data.skipped)
     for kind, names in sorted(skipped.items(), key=lambda item: -len(item[1])):
         if kind not in IN_THE_ECG:
             text = f"{counted(len(names), 'recording')} cannot be used: {kind} ({some(names)})"
             yield Finding((data.name,), "warning", text)
     doubts = list(data.warnings)
-    reasons = (
-        (entry.recording, *doubt.partition(":"))
-        for signal, entry in zip(data.signals, data.entries, strict=True)
-        for doubt in filter(None, (signal.warning, *signal.doubts))
-    )
-    doubted = grouped((kind, f"{recording}{colon}{detail}") for recording, kind, colon, detail in reasons)
+    facts = zip(data.entries, data.signals, strict=True)
+    doubted = by_kind((entry.recording, doubt) for entry, signal in facts for doubt in signal.doubts)
     for kind, names in doubted.items():
         text = f"{counted(len(names), 'recording')} used with {kind} ({some(names)})"
         if kind == LIMB_LEADS and len(names) >= max(3, len(data.entries) / 2):
@@ -153,6 +148,12 @@ def file_warnings(data: Prepared) -> Iterator[Finding]:
         ("length", [f"{signal.samples / signal.fs:g} s" for signal in data.signals]),
     ):
         yield from two_groups(data, what, values)
+
+
+def by_kind(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Collect recordings with the details of their reasons by kind, given as pairs (recording, kind: details)."""
+    parts = ((recording, *reason.partition(":")) for recording, reason in reasons)
+    return grouped((kind, f"{recording}{colon}{details}") for recording, kind, colon, details in parts)
 
 
 def two_groups(data: Prepared, what: str, values: Sequence[str]) -> Iterator[Finding]:

@@ -168,15 +168,6 @@ def _of_all_leads(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], floa
     return peaks, float(np.median(np.diff(peaks)))
 
 
-def pseudo_trials(signal: NDArray[np.floating[Any]], fs: float, beats_per_trial: int) -> NDArray[np.float32]:
-    """Make the normalised pseudo-trials of a recording (n, L): (T, beats_per_trial * 300, L), T = 0 if unusable."""
-    try:
-        windows = heartbeats(signal, fs).windows
-    except Unusable:
-        windows = np.zeros((0, WINDOW, signal.shape[1]), np.float32)
-    return normalise_trials(windows, beats_per_trial)
-
-
 def normalise_trials(windows: NDArray[np.floating[Any]], per_trial: int) -> NDArray[np.float32]:
     """Join consecutive windows (n, S, L) to (n // per_trial, per_trial * S, L); the rest is dropped.
 

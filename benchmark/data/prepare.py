@@ -8,9 +8,8 @@
 KEY is a hash of what is read, known before a signal is opened: listing, sizes and times of the files, segmentation and
 package versions; of a simulated dataset its settings. The fingerprint is a hash of what the windows are computed from,
 and results depend on it alone: data that were copied or touched are prepared once more, and recognised as equal. No
-window enters it, since processors round differently. The index also says of each signal what the audit compares: its
-digest and outline, and whether its limb leads break the laws by which III, aVR, aVL and aVF are sums of I and II with
-known signs (Einthoven 1913, Goldberger 1942), as exchanged or inverted leads do.
+window enters it, since processors round differently. The index also says of each signal what the audit compares
+(`benchmark.data.signals`).
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from pydantic import TypeAdapter
 from threadpoolctl import threadpool_limits
 
 from benchmark.data.damage import INDEX, WINDOWS, remember, remove_damaged, stamp_of
-from benchmark.data.datasets.base import LEADS, LIMB_SHARES, Dataset, DatasetError, Entry, Listing, Unusable
-from benchmark.data.doubts import signal_doubts
+from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.segments import HEARTBEATS, Segmentation
+from benchmark.data.signals import SignalFacts, outline_of, signal_digest, signal_doubts
 from benchmark.process import shared_map
 from benchmark.results.files import KEY_LENGTH, digest, naming, read_json, temporary_name, write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
@@ -53,33 +52,6 @@ CHUNK = 16
 """Recordings a worker takes at a time."""
 WORTH_A_WORKER = 256
 """Least recordings per process: starting one takes as long as some 100 recordings."""
-LIMB_LEADS = "limb leads that break Einthoven's laws"
-IDENTICAL, FLAT = "all leads identical", "half of the leads or more flat"
-FLAT_BELOW_MV = 0.005
-"""A lead that varies by no more is flat, and leads that differ by no more are equal: one step of a coarse file."""
-SIGNS = {LEADS.index(lead): np.sign(shares) for lead, shares in LIMB_SHARES.items()}
-"""Column of III, aVR, aVL and aVF -> signs with which I and II enter it."""
-LARGEST_ERROR = 0.1
-"""Root mean square of what I and II leave unexplained, as a share of the limb leads'; real files have 0.02."""
-PARTS = 200
-"""Number of parts of a recording's time in an outline."""
-
-
-class SignalFacts(NamedTuple):
-    """Facts of a recording's signal besides its windows."""
-
-    fs: float
-    """Sampling rate in Hz."""
-    samples: int
-    """Per lead."""
-    digest: str
-    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
-    warning: str = ""
-    """What is doubtful about its leads."""
-    outline: Sequence[int] = ()
-    """Outline of the recording (`outline_of`)."""
-    doubts: tuple[str, ...] = ()
-    """What else is doubtful about it: kind, colon, details."""
 
 
 @dataclass(frozen=True)
@@ -248,57 +220,6 @@ def cache_key(dataset: Dataset, listing: Listing | None, segmentation: Segmentat
     return content.hexdigest()[:KEY_LENGTH]
 
 
-def lead_problem(signal: NDArray[np.float32]) -> str:
-    """Say what is doubtful about the leads of (n, 12) mV; '' for nothing."""
-    from scipy.optimize import nnls  # here, because it loads slowly and prepared data need none
-
-    varies = np.ptp(signal, axis=0) > FLAT_BELOW_MV  # (12,)
-    if varies.sum() <= len(LEADS) / 2:
-        return FLAT
-    moving = signal[:, varies]
-    if np.abs(moving - moving[:, :1]).max() <= FLAT_BELOW_MV:
-        return IDENTICAL
-    if not varies[:2].all():
-        return ""
-    limbs = signal[:, :6].astype(np.float64)  # (n, 6)
-    reduced = np.asarray(np.linalg.qr(limbs - limbs.mean(axis=0), mode="r"))  # (6, 6) of equal norms and angles
-    fits = {lead: nnls(reduced[:, :2] * SIGNS[lead], reduced[:, lead]) for lead in SIGNS if varies[lead]}
-    broken = (
-        np.linalg.norm([error for _, error in fits.values()]) / 2 > LARGEST_ERROR * np.linalg.norm(reduced) / 6**0.5
-    )
-    if {2, 5} <= fits.keys():  # whatever the leads' scales, I enters III with twice its share in aVF
-        (of_one, of_two), (half_one, half_two) = fits[2][0], fits[5][0]
-        broken |= of_one * half_two < 0.75 * half_one * of_two
-    return LIMB_LEADS if broken else ""
-
-
-def signal_digest(signal: NDArray[np.float32]) -> str:
-    """Hash (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter.
-
-    The same on every processor for signals as readers return them: divisions and sums of single samples, no filter.
-    """
-    microvolts = np.rint(signal.T * 1000) + 0.0  # (12, n); the sum makes -0.0 a 0.0
-    return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
-
-
-def outline_of(signal: NDArray[np.float32]) -> list[int]:
-    """Return three numbers of (n, 12), of which near copies share one: other gain, coarser steps or another rate.
-
-    The bits of each are signs of 64 random sums over the leads' means in each part of the time.
-    """
-    integral = np.cumsum(signal, axis=0, dtype=np.float64) - signal / 2  # (n, 12) up to a sample
-    edges = np.linspace(0, len(signal), PARTS + 1)  # in samples
-    means = np.diff([np.interp(edges, np.arange(len(signal)), lead) for lead in integral.T]).T  # (parts, 12)
-    sums = (means - means.mean(axis=0)).ravel() @ outline_factors()  # (192,)
-    return np.packbits(sums > 0).view(">u8").tolist()
-
-
-@lru_cache
-def outline_factors() -> NDArray[np.float64]:
-    """Draw the factors of the sums of an outline, -1 or 1: (parts * 12, 192)."""
-    return np.random.default_rng(0).choice([-1.0, 1.0], (PARTS * len(LEADS), 3 * 64))
-
-
 class Cut(NamedTuple):
     """What is prepared of an entry."""
 
@@ -338,7 +259,7 @@ def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) ->
         return Refused(facts, str(reason))
     if not is_drawn:  # a drawn one's leads obey the laws, and it is no other recording's copy
         doubts = (*recording.doubts, *signal_doubts(signal, recording.fs, raw=segmentation.raw))
-        facts = facts._replace(warning=lead_problem(signal), outline=outline_of(signal), doubts=doubts)
+        facts = facts._replace(outline=outline_of(signal), doubts=doubts)
     return Cut(facts, windows, recording.report)
 
 

@@ -17,7 +17,8 @@ from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
-from benchmark.data.prepare import Prepared, SignalFacts, prepare
+from benchmark.data.prepare import Prepared, prepare
+from benchmark.data.signals import SignalFacts
 from benchmark.data.task import Task, Windows
 from tests.basic import BASIC
 from tests.benchmark.small_cohorts import PATIENTS, small_cohort

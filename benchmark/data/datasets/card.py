@@ -180,6 +180,13 @@ class CardFile(NamedTuple):
         return f"{self.patient}/{self.recording}".lstrip("/")
 
 
+class Matched(NamedTuple):
+    """The rows of a recording, a blank one without a table, and the files that they name."""
+
+    rows: list[Row]
+    files: list[CardFile]
+
+
 def expression_of(pattern: str) -> str:
     """Return the regular expression of a path pattern."""
     expression = re.escape(pattern)
@@ -253,104 +260,85 @@ class CardDataset:
 
         Raises DatasetError where no file matches the pattern, or the table lacks what the card names of it.
         """
-        walk, table = walk_folder(self.root), self.card.table
+        walk, table, kind = walk_folder(self.root), self.card.table, self.card.signals.kind
         files = find_files(self.card, walk)
-        files_of = files_by_name(files)
-        rows, skipped = self._rows(table) if table else ({file.name: [Row()] for file in files}, Skips())
-        is_by_number = self.card.signals.stacked and not self.card.signals.ids_name
-        if table and is_by_number and {*rows} != {file.recording for file in files}:
-            raise DatasetError(
-                f"{self.title}: the rows of {self.card.signals.files} count from 0 in each file, {len(files)} in all, "
-                f"and {table.file} has {len(rows)} recordings, {next(iter(rows), '')!r} first, in {table.recording}: "
-                "number them as the rows, or name the array of their identifiers by signals.ids_name"
-            )
-        cells = {name: same[0][table.path] if table and table.path else name for name, same in rows.items()}
-        matched = {name: match_file(cell, files_of) for name, cell in cells.items()}
-        form, texts = f"{self.card.signals.kind} files of a card", list[str]()
-        listing = make_listing(rows, lambda name, same: self._entry(name, same, matched[name], texts), form, skipped)
-        in_rows = {name: files_of.get(name, []) for name, _ in skipped} | matched
-        of_rows = {file.path for some in in_rows.values() for file in some}
+        files_of, texts = files_by_name(files), list[str]()
+        rows, skipped = self._rows(table, files) if table else ({file.name: [Row()] for file in files}, Skips())
+        matched = dict[str, Matched]()
+        for name, same in rows.items():
+            cell = same[0][table.path] if table and table.path else name
+            matched[name] = Matched(same, match_file(cell, files_of))
+        listing = make_listing(
+            matched, lambda name, match: self._entry(name, match, texts), f"{kind} files of a card", skipped
+        )
+        in_rows = [*(files_of.get(name, []) for name, _ in skipped), *(match.files for match in matched.values())]
+        of_rows = {file.path for some in in_rows for file in some}
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
         signals, tables = {self._file_and_row(file.path)[0] for file in files}, [table.file] if table else []
-        readers = {name: version(name) for name in PACKAGES[self.card.signals.kind] if find_spec(name)}
+        readers = {name: version(name) for name in PACKAGES[kind] if find_spec(name)}
         return replace(
             listing,
             skipped=(*listing.skipped, *unlisted),
-            warnings=(
-                *walk.warnings,
-                *self._remarks(listing.entries, rows, matched, texts),
-                *(self._warnings(listing.entries, rows, table) if table else ()),
-            ),
-            notes=(*self._sites(listing.entries, rows, matched), *walk.unread(signals, tables)),
+            warnings=(*walk.warnings, *self._warnings(listing.entries, matched, texts)),
+            notes=(*self._sites(listing.entries, matched), *walk.unread(signals, tables)),
             reading=digest([self.card.model_dump(mode="json"), readers]),
         )
 
-    def _rows(self, table: CardTable) -> tuple[dict[str, list[Row]], Skips]:
-        """Recording -> its rows, which may differ in their labels alone, and the skipped ones."""
+    def _rows(self, table: CardTable, files: Sequence[CardFile]) -> tuple[dict[str, list[Row]], Skips]:
+        """Recording -> its rows, which may differ in their labels alone, and the skipped ones. Raises DatasetError."""
         labels, patients = self.card.labels, [name for name in self.card.patients if name != PATIENT]
         named = [table.recording, table.path, *patients, table.parts and table.parts.column, table.report]
         columns = list(dict.fromkeys(name for name in (*named, *(labels.columns if labels else ())) if name))
         cells = read_table(self, self.root / table.file, columns, SITE_COLUMN)
         free = {*cells.columns} - {*columns} | {columns[0], *(labels.columns if labels and labels.column else ())}
-        return group_rows(cells, columns[0], identifier, free)
+        rows, skipped = group_rows(cells, columns[0], identifier, free)
+        is_by_number = self.card.signals.stacked and not self.card.signals.ids_name
+        if is_by_number and {*rows} != {file.recording for file in files}:
+            raise DatasetError(
+                f"{self.title}: the rows of {self.card.signals.files} count from 0 in each file, {len(files)} in all, "
+                f"and {table.file} has {len(rows)} recordings, {next(iter(rows), '')!r} first, in {table.recording}: "
+                "number them as the rows, or name the array of their identifiers by signals.ids_name"
+            )
+        return rows, skipped
 
-    def _entry(self, name: str, rows: Sequence[Row], files: Sequence[CardFile], texts: list[str]) -> Entry:
+    def _entry(self, name: str, match: Matched, texts: list[str]) -> Entry:
         """The entry of a recording; what states its labels is added to `texts`. Raises Unusable."""
-        table, labels, row = self.card.table or CardTable(file=""), self.card.labels, rows[0]
-        if len(files) != 1:
-            several = ", ".join(file.path for file in files)[:200]
-            raise Unusable(f"several files of one recording; narrow signals.files: {several}" if files else NO_FILE)
-        people = [patient_of(part) for part in self._stated_patient(row, files[0])]
-        stated = labels.texts(rows) if labels else []
+        table, labels, row = self.card.table or CardTable(file=""), self.card.labels, match.rows[0]
+        if len(match.files) != 1:
+            several = ", ".join(file.path for file in match.files)[:200]
+            raise Unusable(f"several files of one recording; narrow signals.files: {several}" if several else NO_FILE)
+        people = [patient_of(part) for part in self._stated_patient(match)]
+        stated, path = labels.texts(match.rows) if labels else [], match.files[0].path
         if labels and labels.comment:
-            stated = [*comments((self.root / files[0].path).with_suffix(""), labels.comment)]
+            stated = [*comments((self.root / path).with_suffix(""), labels.comment)]
         texts += stated
         indices = labels.indices(stated) if labels else ()
         return Entry(
             recording=name,
             patient=name if not people else "/".join(people) if all(people) else nobody(name),
-            path=files[0].path,
+            path=path,
             labels=indices,
             report=decoded(row[table.report]) if table.report else "",
             fold=table.parts.fold_of(row[table.parts.column]) if table.parts else None,
             is_negative=bool(labels and labels.has_a_column_a_class and not indices),
         )
 
-    def _stated_patient(self, row: Row, file: CardFile) -> list[str]:
+    def _stated_patient(self, match: Matched) -> list[str]:
         """The parts of a patient's identifier, as the row and the path of a recording state them."""
         parts = list[str]()
         for name in self.card.patients:
-            parts += file.patient.split("/") if name == PATIENT else [row[name]]
+            parts += match.files[0].patient.split("/") if name == PATIENT else [match.rows[0][name]]
         return parts
 
-    def _remarks(
-        self,
-        entries: Sequence[Entry],
-        rows: Mapping[str, list[Row]],
-        files: Mapping[str, list[CardFile]],
-        texts: Sequence[str],
-    ) -> Iterator[str]:
-        """Yield what was made canonical in patients and labels."""
-        pairs = list[tuple[str, str]]()
-        for entry in entries if self.card.patients else ():
-            row, (file,) = rows[entry.recording][0], files[entry.recording]
-            pairs.append((entry.patient, "/".join(self._stated_patient(row, file))))
-        yield from remarks("patients", pairs)
-        if self.card.labels:
-            yield from self.card.labels.remarks(texts)
-
-    def _sites(
-        self, entries: Sequence[Entry], rows: Mapping[str, list[Row]], files: Mapping[str, list[CardFile]]
-    ) -> Iterator[str]:
+    def _sites(self, entries: Sequence[Entry], matched: Mapping[str, Matched]) -> Iterator[str]:
         """Yield, in a line or none, which patients' numbers several sites may have counted."""
         patients, pairs = self.card.patients, list[tuple[str, str]]()
-        first_row = next(iter(rows.values()), [Row()])[0]
-        columns = [name for name in first_row if name not in patients and SITE_COLUMN.fullmatch(name)]
+        columns = [*filter(SITE_COLUMN.fullmatch, matched[entries[0].recording].rows[0])] if entries else []
         for entry in entries if patients else ():
             if entry.patient.isdecimal() and len(entry.patient) <= COUNTED_DIGITS:
-                row, (file,) = rows[entry.recording][0], files[entry.recording]
-                sites = " ".join(row[name] for name in columns)
-                pairs.append((entry.patient, sites if columns or PATIENT not in patients else file.folder))
+                (row, *_), (file,) = matched[entry.recording]
+                sites = [row[name] for name in columns if name not in patients]
+                pairs.append((entry.patient, " ".join(sites) if sites or PATIENT not in patients else file.folder))
         if several := spellings(pairs):
             number, (first, second, *_) = next(iter(several.items()))
             yield (
@@ -359,29 +347,36 @@ class CardDataset:
                 f"COLUMN_OF_PATIENTS], or {SITE}/{PATIENT} in signals.files"
             )
 
-    def _warnings(self, entries: Sequence[Entry], rows: Mapping[str, list[Row]], table: CardTable) -> list[str]:
-        """What was odd in the table and could be read in one way only."""
-        warnings = list[str]()
-        if is_latin(self.root / table.file):
-            warnings.append(f"{table.file} is not UTF-8 and was read as Latin-1: save it as UTF-8")
+    def _warnings(
+        self, entries: Sequence[Entry], matched: Mapping[str, Matched], texts: Sequence[str]
+    ) -> Iterator[str]:
+        """Yield what was made canonical, and what was odd in the table and could be read in one way only."""
+        table, labels = self.card.table, self.card.labels
+        if columns := ", ".join(self.card.patients):
+            stated = ["/".join(self._stated_patient(matched[entry.recording])) for entry in entries]
+            yield from remarks(
+                "patients", [(entry.patient, words) for entry, words in zip(entries, stated, strict=True)]
+            )
+        if labels:
+            yield from labels.remarks(texts)
+        if table and is_latin(self.root / table.file):
+            yield f"{table.file} is not UTF-8 and was read as Latin-1: save it as UTF-8"
         folds = {entry.fold for entry in entries}
         empty = [part for part, fold in FOLDS.items() if fold not in folds]
-        if table.parts and self.card.labels and empty:
-            warnings.append(f"the column {table.parts.column} (`table.split`) has no recording for {', '.join(empty)}")
-        if self.card.labels:
-            blanks = Counter(word for entry in entries for word in self.card.labels.blanks(rows[entry.recording][0]))
-            warnings += [
-                f"{count} of {len(entries)} cells of the class {word} are blank and count as no; labels.blank: skip "
-                "leaves these recordings out"
-                for word, count in blanks.items()
-            ]
-        if several := sum(len(same) > 1 for same in rows.values()):
-            warnings.append(f"{several} recordings have several rows, whose labels are taken together")
+        if table and table.parts and labels and empty:
+            yield f"the column {table.parts.column} (`table.split`) has no recording for {', '.join(empty)}"
+        if labels:
+            blanks = Counter(word for entry in entries for word in labels.blanks(matched[entry.recording].rows[0]))
+            for word, count in blanks.items():
+                cells = f"{count} of {len(entries)} cells of the class {word} are blank"
+                yield f"{cells} and count as no; labels.blank: skip leaves these recordings out"
+        if several := sum(len(match.rows) > 1 for match in matched.values()):
+            yield f"{several} recordings have several rows, whose labels are taken together"
         if unknown := sum(entry.patient == nobody(entry.recording) for entry in entries):
-            count = f"{unknown} of {len(entries)} recordings"
-            columns = ", ".join(self.card.patients)
-            warnings.append(f"{count} name no patient in the column {columns} and count as a person each")
-        return warnings
+            yield (
+                f"{unknown} of {len(entries)} recordings name no patient in the column {columns} and count as a person "
+                "each"
+            )
 
 
 def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:

@@ -16,7 +16,8 @@ from benchmark.data.audit import MEASURED, Finding, audit, beats_of, fact_lines,
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
-from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, Skipped
+from benchmark.data.prepare import Prepared, Skipped
+from benchmark.data.signals import LIMB_LEADS, SignalFacts
 from benchmark.data.splits import TaskSpec
 
 FOLDS = 10
@@ -176,7 +177,9 @@ def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
 
 def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> None:
     def doubted(form: str, *warnings: str) -> list[Finding]:
-        signals = tuple(s._replace(warning=text) for s, text in zip(mimic().signals, warnings, strict=True))
+        signals = tuple(
+            s._replace(doubts=(text,) * bool(text)) for s, text in zip(mimic().signals, warnings, strict=True)
+        )
         return findings(replace(mimic(), form=form, signals=signals))
 
     result = doubted("", LIMB_LEADS, "", LIMB_LEADS, "all leads identical", "", "")
