@@ -272,7 +272,7 @@ def _write(
     on_progress: Callable[[int, int], None],
 ) -> None:
     """Write windows and index of a listing into an empty folder."""
-    usable: list[tuple[Entry, SignalFacts, int]] = []  # entry, signal, number of items
+    entries, facts, first_window = list[Entry](), list[SignalFacts](), [0]  # of the usable recordings
     skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
     signals: list[SignalFacts | None] = []
     content, count = hashlib.sha256(), len(listing.entries)
@@ -286,8 +286,9 @@ def _write(
             else:
                 content.update(outcome.windows.tobytes())
                 file.write(outcome.windows.tobytes())
-                entry = replace(entry, report=outcome.report or entry.report)
-                usable.append((entry, outcome.signal, len(outcome.windows)))
+                entries.append(replace(entry, report=outcome.report or entry.report))
+                facts.append(outcome.signal)
+                first_window.append(first_window[-1] + len(outcome.windows))
             on_progress(done, count)
     remember(folder / WINDOWS, content.hexdigest(), stamp_of(folder / WINDOWS))
     prepared = Prepared(
@@ -297,9 +298,9 @@ def _write(
         form=listing.form,
         simulated=bool(dataset.drawn_from),
         windows=np.empty(0, np.float16),
-        first_window=np.cumsum([0, *(items for _, _, items in usable)]),
-        entries=tuple(entry for entry, _, _ in usable),
-        signals=tuple(facts for _, facts, _ in usable),
+        first_window=np.array(first_window),
+        entries=tuple(entries),
+        signals=tuple(facts),
         skipped=tuple(skipped),
         fingerprint=fingerprint_of(dataset, listing, segmentation, signals),
         folder=folder,
