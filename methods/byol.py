@@ -7,10 +7,9 @@ momentum rises to 1. Both views pass through both branches. Grill et al. 2020.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
@@ -18,7 +17,7 @@ from methods.base import Batch, MethodConfig
 from methods.encoders.base import Encoder
 from methods.momentum import MomentumMethod
 from methods.parts.heads import batch_norm_head
-from methods.parts.hyperparameters import FrequencyMask, Momentum, TimeMask
+from methods.parts.hyperparameters import Count, FrequencyMask, Momentum, TimeMask
 from methods.parts.losses import unit_length
 from methods.parts.masks import frequency_then_time
 
@@ -33,9 +32,9 @@ class BYOLConfig(MethodConfig):
     """cosine: from `momentum` to 1 at the end of training; constant: `momentum` throughout."""
     time_mask: TimeMask = 0.5
     frequency_mask: FrequencyMask = 0.1
-    projection_layers: Annotated[int, Field(ge=1)] = 3
+    projection_layers: Count = 3
     """Layers of online and target projection."""
-    prediction_layers: Annotated[int, Field(ge=1)] = 2
+    prediction_layers: Count = 2
     """Layers of the online branch's prediction."""
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single, width_of
-from methods.parts.hyperparameters import Choice
+from methods.parts.hyperparameters import Choice, Count
 from methods.parts.masks import dropout
 
 
@@ -26,9 +26,9 @@ class CPCConfig(MethodConfig):
     """Hyperparameters of CPC; the recipe is the paper's, the rest of its form for ECGs (Mehari & Strodthoff 2022)."""
 
     pairing: Pairing = "same"
-    horizon: Annotated[int, Field(ge=1), Choice((4, 12, 24))] = 12
+    horizon: Annotated[Count, Choice((4, 12, 24))] = 12
     """Embedded steps predicted; at most half of those there are."""
-    negatives: Annotated[int, Field(ge=1)] = 128
+    negatives: Count = 128
     """Wrong steps beside each right one."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
     """Dot products are divided by it; they are not normalised."""

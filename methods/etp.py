@@ -6,15 +6,13 @@ The text model is frozen: its embeddings come with the batch. One linear layer p
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.hyperparameters import Temperature
+from methods.parts.hyperparameters import Count, Temperature
 from methods.parts.losses import info_nce, unit_length
 
 
@@ -24,7 +22,7 @@ class ETPConfig(MethodConfig):
 
     pairing: Pairing = "same"
     temperature: Temperature = 0.07
-    text_width: Annotated[int, Field(ge=1)] = 768
+    text_width: Count = 768
     """Width of a report's embedding."""
     recipe: Recipe = field(
         default_factory=lambda: Recipe("adam", lr=2e-3, weight_decay=1e-5, schedule="constant", batch_size=128)

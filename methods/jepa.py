@@ -12,7 +12,6 @@ from typing import Annotated
 
 import torch
 import torch.nn.functional as F
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
@@ -20,7 +19,7 @@ from methods.base import Batch, MethodConfig, Pairing, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single
 from methods.momentum import MomentumMethod
 from methods.parts.heads import mlp_head
-from methods.parts.hyperparameters import Choice, Momentum, Share
+from methods.parts.hyperparameters import Choice, Count, Momentum, Share
 
 
 @dataclass(frozen=True)
@@ -30,11 +29,11 @@ class JEPAConfig(MethodConfig):
     pairing: Pairing = "same"
     momentum: Momentum = 0.996
     """Momentum of the target at the start of training; it rises to 1 in equal steps."""
-    blocks: Annotated[int, Field(ge=1), Choice((2, 4, 6))] = 4
+    blocks: Annotated[Count, Choice((2, 4, 6))] = 4
     """Stretches hidden in a window; they may overlap."""
     block_share: Annotated[Share, Choice((0.1, 0.2, 0.3))] = 0.2
     """Length of each, as a share of the window."""
-    prediction_layers: Annotated[int, Field(ge=1)] = 2
+    prediction_layers: Count = 2
     """Layers of the predictor, which acts on each step by itself."""
     recipe: Recipe = field(default_factory=lambda: Recipe(lr=2.5e-5, weight_decay=0.05, batch_size=128))
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, refuse_single, width_of
-from methods.parts.hyperparameters import Choice, Share
+from methods.parts.hyperparameters import Choice, Count, Share
 from methods.parts.masks import dropout
 
 
@@ -33,7 +33,7 @@ class MAEConfig(MethodConfig):
     """Reconstruct each patch with mean 0 and variance 1."""
     decoder_width: Annotated[int, Field(ge=4, multiple_of=4)] = 256
     """Width of the decoder's tokens."""
-    decoder_depth: Annotated[int, Field(ge=1)] = 4
+    decoder_depth: Count = 4
     """Blocks, each of four heads."""
     recipe: Recipe = field(default_factory=lambda: Recipe(lr=1.5e-4))
 

@@ -7,17 +7,15 @@ one pair per patient. Diamant et al. 2022.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated
 
 import torch
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.parts.heads import mlp_head
-from methods.parts.hyperparameters import Temperature
+from methods.parts.hyperparameters import Count, Temperature
 from methods.parts.losses import nt_xent
 
 
@@ -28,7 +26,7 @@ class PCLRConfig(MethodConfig):
     pairing: Pairing = "patient"
     batching: Batching = "patient"
     temperature: Temperature = 0.1
-    projection_layers: Annotated[int, Field(ge=1)] = 2
+    projection_layers: Count = 2
     """Layers of the projection head."""
     recipe: Recipe = field(
         default_factory=lambda: Recipe("adam", lr=1e-2, weight_decay=0.0, schedule="constant", batch_size=512)

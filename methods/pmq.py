@@ -17,6 +17,7 @@ from methods.base import Batch
 from methods.moco import MoCo, QueueConfig
 from methods.momentum import EMPTY
 from methods.parts.heads import batch_norm_head
+from methods.parts.hyperparameters import Count
 from methods.parts.losses import multi_positive_nce, scaled_similarity
 
 
@@ -26,7 +27,7 @@ class PMQConfig(QueueConfig):
 
     positives: Literal["own", "recording", "patient"] = "patient"
     """Positive keys: the pair's, the recording's or the patient's. Negatives: other patients'. The rest is left out."""
-    projection_layers: Annotated[int, Field(ge=1)] = 3
+    projection_layers: Count = 3
     """Layers of the projection head, each with batch normalisation."""
     prediction_layers: Annotated[int, Field(ge=0)] = 2
     """0: the projection is the query."""

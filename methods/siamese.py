@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.parts.heads import batch_norm_head, mlp_head
-from methods.parts.hyperparameters import FrequencyMask, Log, Temperature, TimeMask
+from methods.parts.hyperparameters import Count, FrequencyMask, Log, Temperature, TimeMask
 from methods.parts.losses import nt_xent, unit_length
 from methods.parts.masks import frequency_then_time
 
@@ -68,7 +68,7 @@ class SimCLRConfig(SiameseConfig):
     """Hyperparameters of SimCLR."""
 
     temperature: Temperature = 0.1
-    projection_layers: Annotated[int, Field(ge=1)] = 2
+    projection_layers: Count = 2
     """Layers of the projection head, without normalisation."""
 
 

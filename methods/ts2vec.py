@@ -13,7 +13,6 @@ from typing import Annotated
 
 import torch
 import torch.nn.functional as F
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
@@ -32,7 +31,7 @@ class TS2VecConfig(MethodConfig):
     pairing: Pairing = "same"
     encoder_dropout: Share = 0.1
     time_mask: TimeMask = 0.5
-    instance_weight: Annotated[float, Field(ge=0, le=1), Choice((0.25, 0.5, 0.75))] = 0.5
+    instance_weight: Annotated[Share, Choice((0.25, 0.5, 0.75))] = 0.5
     """Share of instance contrast in the loss; the rest is temporal contrast."""
     recipe: Recipe = field(default_factory=lambda: Recipe(schedule="constant", batch_size=16))
 

@@ -17,7 +17,7 @@ from benchmark.data.joined import JOIN
 from benchmark.data.segments import TYPICAL_SECONDS, Rate, Segmentation, leads_named
 from benchmark.data.splits import DatasetTask, Labels, Protocol, Standardise, ValidationLabels, columns_of
 from benchmark.results.names import DEFAULT_TASK, FINETUNE, Baseline, Pool, Preset
-from methods.parts.hyperparameters import Recipe
+from methods.parts.hyperparameters import Count, Recipe, Share
 
 Ratio = Annotated[float, Field(gt=0, le=1)]
 Epochs = Annotated[float, Field(gt=0), AfterValidator(lambda n: int(n) if n == int(n) else n)]
@@ -25,7 +25,6 @@ Epochs = Annotated[float, Field(gt=0), AfterValidator(lambda n: int(n) if n == i
 Corpus = Annotated[str, BeforeValidator(lambda names: JOIN.join(map(str, names)) if isinstance(names, list) else names)]
 """Several datasets, in a list, are one name: 'ptb-xl+chapman'."""
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
-Count = Annotated[int, Field(ge=1)]
 Patients = Annotated[int, Field(ge=1, le=49_500)]  # a simulated dataset names up to 99,000 apart
 Positive = Annotated[float, Field(gt=0)]
 Rates = Annotated[
@@ -36,7 +35,7 @@ Rates = Annotated[
 ]
 NotNegative = Annotated[float, Field(ge=0)]
 BatchSize = Annotated[int, Field(ge=2)]
-Masks = Annotated[float, Field(ge=0, le=1)]
+Masks = Share
 """Strength of the masks on the embedded input in training; 1: those of PMQ's views, half of the time steps and a tenth
 of the spectrum; 0: none."""
 Dropout = Annotated[float, Field(ge=0, lt=1)]
@@ -67,7 +66,7 @@ class Simulation(Section):
     """Scale of the differences between patients."""
     severity: Annotated[float, Field(ge=0, le=2)] = 1.0
     """Scale of disease changes relative to anatomy."""
-    persistence: Annotated[float, Field(ge=0, le=1)] = 1.0
+    persistence: Share = 1.0
     """Share of a patient's later recordings that show the patient's own conditions; the others show new ones."""
     report_errors: NotNegative = 1.0
     """Scale of the error and hedging rates in the pretraining cohort's machine reports."""
@@ -233,7 +232,7 @@ class Boosting(Section):
     """Candidate minimum windows per leaf."""
     l2: NotNegative = 10.0
     """L2 regularisation of the leaves' values."""
-    feature_share: Annotated[float, Field(gt=0, le=1)] = 0.1
+    feature_share: Ratio = 0.1
     """Share of the features available to a split, drawn anew for each."""
 
 

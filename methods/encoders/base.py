@@ -21,6 +21,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from methods.parts.hyperparameters import Share
 from methods.parts.masks import Mask, dropout
 
 Size = Annotated[int, Field(ge=1)]
@@ -36,7 +37,7 @@ class EncoderConfig:
     """L, the leads of a window."""
     output: Size
     """K, the width of a representation."""
-    dropout: Annotated[float, Field(ge=0, le=1)] = 0.0
+    dropout: Share = 0.0
     """Dropout on the output of each time step, in training mode; a method sets its own while pretraining."""
 
     def content(self) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class S4Config(EncoderConfig):
 
     output: Size = 512
     """K, the channels of every layer."""
-    depth: Annotated[int, Field(ge=1)] = 4
+    depth: Size = 4
     """Layers."""
     states: Annotated[int, Field(ge=2, multiple_of=2)] = 8
     """N, the states of a channel."""

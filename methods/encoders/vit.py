@@ -9,10 +9,8 @@ S' = S / patch + 1; `pooled` is the normalised class token. A mask acts on the t
 from __future__ import annotations
 
 import math
-from typing import Annotated
 
 import torch
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
@@ -67,7 +65,7 @@ class ViT1dConfig(EncoderConfig):
     """Samples of the longest window, 10 s at 250 Hz: a position for each token of it."""
     output: Size = 384
     """K, the width of a token."""
-    depth: Annotated[int, Field(ge=1)] = 12
+    depth: Size = 12
     """Blocks."""
     heads: Size = 6
     """Attention heads of a block."""

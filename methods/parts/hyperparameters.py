@@ -40,6 +40,7 @@ class Choice:
 
 Space = Log | Choice
 
+Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float, Field(gt=0), Log(0.03, 0.5)]
 """Temperature of the softmax over candidate keys: similarities are divided by it."""
