@@ -10,7 +10,6 @@ All state is in parameters and buffers; torch's generator is seeded from (seed, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic.dataclasses import dataclass
@@ -48,7 +47,7 @@ class MethodConfig:
     batching: Batching = "shuffled"
     encoder_dropout: Share = 0.0
     """Dropout on the encoder's output while pretraining; downstream tasks set their own."""
-    recipe: Recipe = field(default_factory=Recipe)
+    recipe: Recipe = Recipe()
 
 
 class PretrainMethod(nn.Module):

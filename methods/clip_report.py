@@ -6,7 +6,6 @@ two latent views of the ECG; each is the sum of both directions. The text model 
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Annotated
 
 import torch.nn.functional as F
@@ -30,7 +29,7 @@ class ClipReportConfig(ETPConfig):
     """Dropout of the two latent views, which differ by it and by their linear layers."""
     uma_weight: LossWeight = 1.0
     """Weight of the uni-modal loss; 0 leaves it out."""
-    recipe: Recipe = field(default_factory=lambda: Recipe(lr=2e-4, weight_decay=1e-5, batch_size=512))
+    recipe: Recipe = Recipe(lr=2e-4, weight_decay=1e-5, batch_size=512)
 
 
 def clip_loss(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:

@@ -6,8 +6,6 @@ contrasted. Kiyasseh et al. 2021, the patient-specific noise contrastive estimat
 
 from __future__ import annotations
 
-from dataclasses import field
-
 import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor
@@ -22,7 +20,7 @@ class CLOCSConfig(MethodConfig):
     """Hyperparameters of CLOCS; the defaults are the paper's, except that a view has all leads."""
 
     temperature: Temperature = 0.1
-    recipe: Recipe = field(default_factory=lambda: Recipe("adam", lr=1e-4, weight_decay=0.0, schedule="constant"))
+    recipe: Recipe = Recipe("adam", lr=1e-4, weight_decay=0.0, schedule="constant")
 
 
 def cmsc_loss(z1: Tensor, z2: Tensor, patient: Tensor, temperature: float) -> Tensor:

@@ -7,7 +7,6 @@ and patient level contrast windows that share an id, on unmasked views that diff
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from functools import partial
 from typing import Annotated
 
@@ -42,7 +41,7 @@ class COMETConfig(MethodConfig):
     """Stretches hidden in a view of the observation and sample level."""
     mask_span_share: Annotated[Share, Choice((0.05, 0.1, 0.2))] = 0.1
     """Length of each, as a share of the window; they may overlap."""
-    recipe: Recipe = field(default_factory=lambda: Recipe(lr=1e-4, schedule="constant"))
+    recipe: Recipe = Recipe(lr=1e-4, schedule="constant")
 
     def __post_init__(self) -> None:
         if not self.patient_weight + self.trial_weight + self.sample_weight + self.observation_weight > 0:

@@ -7,7 +7,6 @@ embedded steps; with few, at most half of them are predicted.
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Annotated
 
 import torch
@@ -32,9 +31,7 @@ class CPCConfig(MethodConfig):
     """Wrong steps beside each right one."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
     """Dot products are divided by it; they are not normalised."""
-    recipe: Recipe = field(
-        default_factory=lambda: Recipe("adam", lr=2e-4, weight_decay=0.0, schedule="constant", batch_size=64)
-    )
+    recipe: Recipe = Recipe("adam", lr=2e-4, weight_decay=0.0, schedule="constant", batch_size=64)
 
 
 def cpc_loss(predicted: Tensor, encoded: Tensor, negatives: Tensor, steps: int, temperature: float) -> Tensor:

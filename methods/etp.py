@@ -5,8 +5,6 @@ The text model is frozen: its embeddings come with the batch. One linear layer p
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
@@ -24,9 +22,7 @@ class ETPConfig(MethodConfig):
     temperature: Temperature = 0.07
     text_width: Count = 768
     """Width of a report's embedding."""
-    recipe: Recipe = field(
-        default_factory=lambda: Recipe("adam", lr=2e-3, weight_decay=1e-5, schedule="constant", batch_size=128)
-    )
+    recipe: Recipe = Recipe("adam", lr=2e-3, weight_decay=1e-5, schedule="constant", batch_size=128)
 
 
 def symmetric_info_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:

@@ -7,7 +7,6 @@ on the hidden steps. Kim 2024; Assran et al. 2023 (I-JEPA).
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Annotated
 
 import torch
@@ -35,7 +34,7 @@ class JEPAConfig(MethodConfig):
     """Length of each, as a share of the window."""
     prediction_layers: Count = 2
     """Layers of the predictor, which acts on each step by itself."""
-    recipe: Recipe = field(default_factory=lambda: Recipe(lr=2.5e-5, weight_decay=0.05, batch_size=128))
+    recipe: Recipe = Recipe(lr=2.5e-5, weight_decay=0.05, batch_size=128)
 
 
 def jepa_loss(prediction: Tensor, target: Tensor) -> Tensor:

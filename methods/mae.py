@@ -7,7 +7,6 @@ The loss is the squared error per patch, mean over the hidden patches. Na et al.
 from __future__ import annotations
 
 import math
-from dataclasses import field
 from functools import partial
 from typing import Annotated
 
@@ -35,7 +34,7 @@ class MAEConfig(MethodConfig):
     """Width of the decoder's tokens."""
     decoder_depth: Count = 4
     """Blocks, each of four heads."""
-    recipe: Recipe = field(default_factory=lambda: Recipe(lr=1.5e-4))
+    recipe: Recipe = Recipe(lr=1.5e-4)
 
 
 def reconstruction_loss(prediction: Tensor, patches: Tensor, mask: Tensor, normalise: bool) -> Tensor:

@@ -6,8 +6,6 @@ one pair per patient. Diamant et al. 2022.
 
 from __future__ import annotations
 
-from dataclasses import field
-
 import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor
@@ -28,9 +26,7 @@ class PCLRConfig(MethodConfig):
     temperature: Temperature = 0.1
     projection_layers: Count = 2
     """Layers of the projection head."""
-    recipe: Recipe = field(
-        default_factory=lambda: Recipe("adam", lr=1e-2, weight_decay=0.0, schedule="constant", batch_size=512)
-    )
+    recipe: Recipe = Recipe("adam", lr=1e-2, weight_decay=0.0, schedule="constant", batch_size=512)
 
 
 class PCLR(PretrainMethod):

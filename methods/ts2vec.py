@@ -8,7 +8,6 @@ tasks get the running average of the encoder.
 from __future__ import annotations
 
 import math
-from dataclasses import field
 from typing import Annotated
 
 import torch
@@ -33,7 +32,7 @@ class TS2VecConfig(MethodConfig):
     time_mask: TimeMask = 0.5
     instance_weight: Annotated[Share, Choice((0.25, 0.5, 0.75))] = 0.5
     """Share of instance contrast in the loss; the rest is temporal contrast."""
-    recipe: Recipe = field(default_factory=lambda: Recipe(schedule="constant", batch_size=16))
+    recipe: Recipe = Recipe(schedule="constant", batch_size=16)
 
 
 def hierarchical_loss(h1: Tensor, h2: Tensor, alpha: float) -> Tensor:

@@ -39,7 +39,20 @@ SETTINGS = {
 """A dollar sign of a title is no formula."""
 DPI = 200
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">", "p", "d", "8")
-RowStyle = Mapping[str, Mapping[str, Any]]
+
+
+class Look(NamedTuple):
+    """How rows and datasets look in all figures of a plan; one whose title lacks a letter is called by its name."""
+
+    plan: Plan
+    rows: dict[str, str]
+    """Row -> title, which says so of a method that reads reports."""
+    datasets: dict[str, str]
+    """Dataset -> title, which says so of simulated ECGs."""
+    palette: dict[str, Any]
+    """Title of a row -> colour, whichever rows a figure shows."""
+    markers: dict[str, str]
+    """Title of a row -> marker."""
 
 
 class Figure(NamedTuple):
@@ -51,11 +64,20 @@ class Figure(NamedTuple):
     """Shown beside the verdict, not among the further figures."""
 
 
-def style_of(plan: Plan) -> RowStyle:
-    """Choose colour and marker of each row of a plan by title, whichever rows a figure shows: seaborn's arguments."""
-    titles = titles_of_rows(plan).values()
-    colours, markers = cycle(sns.color_palette("colorblind")), cycle(MARKERS)
-    return {"palette": dict(zip(titles, colours, strict=False)), "markers": dict(zip(titles, markers, strict=False))}
+def look_of(plan: Plan) -> Look:
+    """Choose titles, colours and markers for the figures of a plan."""
+    rows = drawable({name: row_title(plan, name) for name in plan.variants})
+    datasets = drawable(plan.titles)
+    for name, facts in plan.datasets.items():
+        if facts["simulated"]:
+            datasets[name] += " (simulated)"
+    palette = dict(zip(rows.values(), cycle(sns.color_palette("colorblind")), strict=False))
+    return Look(plan, rows, datasets, palette, dict(zip(rows.values(), cycle(MARKERS), strict=False)))
+
+
+def drawable(titles: Mapping[str, str]) -> dict[str, str]:
+    """Return titles by name, and the name in place of one that lacks a letter in the font of the figures."""
+    return {name: title if is_drawable(title) else name for name, title in titles.items()}
 
 
 def draw_figures(
@@ -70,9 +92,9 @@ def draw_figures(
     units: 'heartbeat', 'recording' or both. differences: (evaluation, unit) -> frame of `reports.inference`.
     retrieval: frame of `reports.build.retrieval_scores`.
     """
-    plan, style = results.plan, style_of(results.plan)
+    plan, look = results.plan, look_of(results.plan)
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
-    scores = scores.assign(percent=100 * scores["value"], row=scores["variant"].map(titles_of_rows(plan)))
+    scores = scores.assign(percent=100 * scores["value"], row=scores["variant"].map(look.rows))
     compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, BASELINE)]
     plt.switch_backend("agg")
     with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
@@ -83,22 +105,22 @@ def draw_figures(
                 words = f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
                 of_unit = scores.query("evaluation == @evaluation and unit == @unit and metric == 'f1'")
                 rows = of_unit[of_unit["variant"].isin(compared)]
-                yield from draw_differences(differences[evaluation, unit], plan, style, stem, words)
+                yield from draw_differences(differences[evaluation, unit], look, stem, words)
                 if rows["ratio"].nunique() > 1:
-                    yield draw_label_efficiency(rows, plan, style, stem, words)
-                yield from draw_sweeps(of_unit, plan, style, stem, words)
+                    yield draw_label_efficiency(rows, look, stem, words)
+                yield from draw_sweeps(of_unit, look, stem, words)
         at_first = retrieval[retrieval["metric"] == RECALLS[0]].dropna(subset=["mean"])
         points = at_first.merge(retrieval[retrieval["metric"] == OVERALL], on="variant", suffixes=("", "_overall"))
         if len(points):
-            yield draw_identifiability(points, plan, style, folder / "identifiability")
+            yield draw_identifiability(points, look, folder / "identifiability")
         curves = learning_curves({name: of for name, of in results.pretrainings.items() if name in compared})
         if curves["epoch"].nunique() > 1:
-            yield draw_training(curves, plan, style, folder / "training")
+            yield draw_training(curves, look, folder / "training")
 
 
-def draw_differences(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, words: str) -> Iterator[Figure]:
+def draw_differences(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Iterator[Figure]:
     """Draw each row's difference in Overall from its reference with its Holm-adjusted interval, a file per ratio."""
-    titles = titles_of_rows(plan)
+    titles = look.rows
     reference = " or ".join(titles[name] for name in dict.fromkeys(frame["reference"]))
     limits = 100 * frame["low_holm"].min(), 100 * frame["high_holm"].max()
     for ratio in frame["ratio"].unique().tolist():
@@ -107,10 +129,10 @@ def draw_differences(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Pat
         axes = canvas.subplots()
         axes.axvline(0, color="0.4", linewidth=0.8)
         for number, row in enumerate(rows.to_dict("records")):
-            colour = style["palette"][titles[row["variant"]]]
+            colour = look.palette[titles[row["variant"]]]
             mean, low, high = (100 * row[end] for end in ("difference", "low_holm", "high_holm"))
             axes.errorbar(
-                mean, number, xerr=[[mean - low], [high - mean]], fmt=style["markers"][titles[row["variant"]]],
+                mean, number, xerr=[[mean - low], [high - mean]], fmt=look.markers[titles[row["variant"]]],
                 color=colour, markerfacecolor=colour if row["significant"] else "white",
             )  # fmt: skip
         axes.set_yticks(range(len(rows)), rows["variant"].map(titles))
@@ -125,13 +147,13 @@ def draw_differences(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Pat
         yield save(canvas, stem.with_name(f"{stem.name}-differences-{100 * ratio:g}".replace(".", "_")), caption, True)
 
 
-def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, words: str) -> Figure:
+def draw_label_efficiency(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Figure:
     """Draw macro F1 against the share of the labels, a panel per dataset."""
     shares = sorted(frame["ratio"].unique())
     grid = sns.relplot(
-        frame.assign(dataset=frame["dataset"].map(titles_of(plan))), x="ratio", y="percent", hue="row", style="row",
+        frame.assign(dataset=frame["dataset"].map(look.datasets)), x="ratio", y="percent", hue="row", style="row",
         col="dataset", col_wrap=2, kind="line", errorbar="sd", height=2.2, aspect=1.3, dashes=False,
-        **style,
+        palette=look.palette, markers=look.markers,
     )  # fmt: skip
     grid.set(xscale="log", xlabel="labels (%)", ylabel="F1 (%)")
     for axes in grid.axes.flat:
@@ -142,11 +164,11 @@ def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem
     return save(grid.figure, stem.with_name(f"{stem.name}-label-efficiency"), caption)
 
 
-def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, words: str) -> Iterator[Figure]:
+def draw_sweeps(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Iterator[Figure]:
     """Draw macro F1 over each swept hyperparameter, the other methods as lines, a panel per dataset; a file each."""
-    swept = {name: role for name in plan.variants if (role := role_of(plan, name))["role"] == SWEEP}
-    methods = frame[frame["variant"].map(lambda name: role_of(plan, name)["role"] == METHOD)]
-    titles, datasets = titles_of_rows(plan), titles_of(plan)
+    swept = {name: role for name in look.plan.variants if (role := role_of(look.plan, name))["role"] == SWEEP}
+    methods = frame[frame["variant"].map(lambda name: role_of(look.plan, name)["role"] == METHOD)]
+    titles, datasets = look.rows, look.datasets
     for of, hyperparameter in dict.fromkeys((role["of"], role["hyperparameter"]) for role in swept.values()):
         values = {
             name: role["value"]
@@ -160,12 +182,12 @@ def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, wo
         grid = sns.relplot(
             points.assign(position=points["variant"].map(order.index), title=points["dataset"].map(datasets)),
             x="position", y="percent", row="ratio", col="title", kind="line", errorbar="sd", marker="o", height=2.4,
-            aspect=1.2, color=style["palette"].get(titles.get(of, ""), "0.2"),
+            aspect=1.2, color=look.palette.get(titles.get(of, ""), "0.2"),
         )  # fmt: skip
         for (ratio, title), axes in grid.axes_dict.items():
             beside = methods[(methods["dataset"].map(datasets) == title) & (methods["ratio"] == ratio)]
             for row, mean in beside.groupby("row", sort=False)["percent"].mean().to_dict().items():
-                axes.axhline(mean, color=style["palette"][row], linestyle="--", linewidth=1, label=row)
+                axes.axhline(mean, color=look.palette[row], linestyle="--", linewidth=1, label=row)
             axes.set_title(f"{title}, {ratio_text(ratio)}")
             axes.set_xticks(range(len(order)), [str(values[row]) for row in order])
         grid.set(xlabel=hyperparameter.replace("_", " "), ylabel="F1 (%)")
@@ -178,7 +200,7 @@ def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, wo
         yield save(grid.figure, stem.with_name(f"{stem.name}-{of}-{hyperparameter}".replace("_", "-")), caption)
 
 
-def draw_identifiability(points: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path) -> Figure:
+def draw_identifiability(points: pd.DataFrame, look: Look, stem: Path) -> Figure:
     """Draw Overall of the linear probe against Recall@1 of the patient, each with its interval, a panel per dataset."""
     datasets = points["dataset"].unique().tolist()
     canvas = Canvas(figsize=(1.4 + 2.6 * len(datasets), 2.6), layout="constrained")
@@ -188,12 +210,12 @@ def draw_identifiability(points: pd.DataFrame, plan: Plan, style: RowStyle, stem
             (x, *ends), (y, *y_ends) = (
                 [100 * row[end + of] for end in ("mean", "low", "high")] for of in ("", "_overall")
             )
-            title = titles_of_rows(plan)[row["variant"]]
+            title = look.rows[row["variant"]]
             axes.errorbar(
                 x, y, xerr=np.abs(np.subtract([ends], x)).T, yerr=np.abs(np.subtract([y_ends], y)).T,
-                fmt=style["markers"][title], color=style["palette"][title], linewidth=0.8, label=title,
+                fmt=look.markers[title], color=look.palette[title], linewidth=0.8, label=title,
             )  # fmt: skip
-        axes.set(title=titles_of(plan)[dataset], xlabel="Recall@1 of the patient (%)")
+        axes.set(title=look.datasets[dataset], xlabel="Recall@1 of the patient (%)")
     panels[0].set_ylabel("Overall of the linear probe (%)")
     canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
     caption = (
@@ -203,15 +225,15 @@ def draw_identifiability(points: pd.DataFrame, plan: Plan, style: RowStyle, stem
     return save(canvas, stem, caption)
 
 
-def draw_training(curves: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path) -> Figure:
+def draw_training(curves: pd.DataFrame, look: Look, stem: Path) -> Figure:
     """Draw loss and health of the pretrainings over their epochs, a panel per measure."""
     panels = {LOSS: LOSS} | MEASURES
     shown = curves[curves["measure"].isin(list(panels))]
-    shown = shown.assign(row=shown["variant"].map(titles_of_rows(plan)), measure=shown["measure"].map(panels))
+    shown = shown.assign(row=shown["variant"].map(look.rows), measure=shown["measure"].map(panels))
     grid = sns.relplot(
         shown, x="epoch", y="value", hue="row", style="row", col="measure", col_wrap=2, kind="line", dashes=False,
         errorbar=("pi", 100), height=1.9, aspect=1.5, facet_kws={"sharey": False},
-        **style,
+        palette=look.palette, markers=look.markers,
     )  # fmt: skip
     grid.set_titles("{col_name}").set(ylabel="").legend.set_title("")
     caption = (
@@ -219,20 +241,6 @@ def draw_training(curves: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path)
         "different methods do not compare."
     )
     return save(grid.figure, stem, caption)
-
-
-def titles_of_rows(plan: Plan) -> dict[str, str]:
-    """Map rows to their titles, or names where the font lacks a letter; those of methods that read reports say so."""
-    titles = {name: row_title(plan, name) for name in plan.variants}
-    return {name: title if is_drawable(title) else name for name, title in titles.items()}
-
-
-def titles_of(plan: Plan) -> dict[str, str]:
-    """Map datasets to their titles, or names where the font lacks a letter; those of simulated ECGs say so."""
-    titles = {name: title if is_drawable(title) else name for name, title in plan.titles.items()}
-    return {
-        name: f"{title} (simulated)" if plan.datasets[name]["simulated"] else title for name, title in titles.items()
-    }
 
 
 @cache

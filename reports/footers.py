@@ -27,6 +27,7 @@ from reports.words import (
     seeds_text,
     simulated_text,
     source_text,
+    subsets_text,
     tested_text,
     unit_text,
 )
@@ -51,15 +52,12 @@ def caption(results: Results, layout: Layout) -> str:
     """Name metrics, seeds and labelled subsets of a table, what its marks mean, and whether ECGs are simulated."""
     datasets = {cell.dataset for cell in layout.cells}
     seeds = {cell.seed for cell in layout.cells}
-    subsets = 1 + max(cell.subset for cell in layout.cells)
     metrics = and_text([METRICS[metric].words for metric in layout.metrics])
     contents = f"{metrics[0].upper()}{metrics[1:]} in percent, "
     if len(seeds) > 1:
         contents += "mean±std over "
     contents += seeds_text(seeds)
-    if subsets > 1:
-        contents += f", each the mean of {subsets} labelled subsets"
-    sentences = [f"{contents}."]
+    sentences = [f"{contents}{subsets_text(layout.cells)}."]
     in_overall = [METRICS[metric].title for metric in layout.metrics if metric in COLUMNS]
     columns = len(datasets) * len(in_overall)
     if columns > 1:

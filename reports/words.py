@@ -142,3 +142,9 @@ def write_files(out: Path, contents: Mapping[str, str]) -> list[Path]:
         content = text if name.endswith(".csv") else visible(text)
         write_atomic(out / name, content.encode())
     return [out / name for name in contents]
+
+
+def subsets_text(cells: Iterable[PlannedCell]) -> str:
+    """Return ', each the mean of 5 labelled subsets'; '' for one subset."""
+    subsets = 1 + max(cell.subset for cell in cells)
+    return f", each the mean of {subsets} labelled subsets" if subsets > 1 else ""

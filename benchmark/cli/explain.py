@@ -28,7 +28,7 @@ from benchmark.run.progress import PROGRESS, read_progress
 from benchmark.screen import Console, duration, note, print_table
 from reports.computers import computer_text, computers_of, package_facts
 from reports.results import mean_over_subsets, run_of
-from reports.words import mean_text, ratio_text, row_title, seeds_named
+from reports.words import mean_text, ratio_text, row_title, seeds_named, subsets_text
 
 PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
@@ -91,9 +91,10 @@ def explain_mean(store: Store, plan: Plan, cells: Sequence[PlannedCell], console
     columns = dict(iter(scores[scores["unit"] == unit].groupby(["dataset", "metric"])))
     if not columns:
         raise NoResults(f"none of these {len(cells)} cells is finished; `{command_of(plan)}` goes on")
-    subsets = 1 + max(cell.subset for cell in cells)
-    each = f", each the mean of {subsets} labelled subsets" if subsets > 1 else ""
-    note(console, f"{describe(cells[0]).partition(' seed')[0]}, per {unit}, in percent; means over seeds{each}")
+    note(
+        console,
+        f"{describe(cells[0]).partition(' seed')[0]}, per {unit}, in percent; means over seeds{subsets_text(cells)}",
+    )
     means = []
     for dataset, metric in product(plan.datasets, RECALLS if is_retrieval else COLUMNS):
         if (dataset, metric) in columns:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field
 
@@ -19,6 +19,9 @@ from benchmark.data.splits import DatasetTask, Labels, Protocol, Standardise, Va
 from benchmark.results.names import DEFAULT_TASK, FINETUNE, Baseline, Pool, Preset
 from methods.parts.hyperparameters import Count, Recipe, Share
 
+T = TypeVar("T")
+Listed: TypeAlias = Annotated[list[T], Field(min_length=1)]
+"""A list of one value or more."""
 Ratio = Annotated[float, Field(gt=0, le=1)]
 Epochs = Annotated[float, Field(gt=0), AfterValidator(lambda n: int(n) if n == int(n) else n)]
 """3 and 3.0 have one key."""
@@ -28,8 +31,7 @@ Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Patients = Annotated[int, Field(ge=1, le=49_500)]  # a simulated dataset names up to 99,000 apart
 Positive = Annotated[float, Field(gt=0)]
 Rates = Annotated[
-    list[Positive],
-    Field(min_length=1),
+    Listed[Positive],
     BeforeValidator(lambda lr: lr if isinstance(lr, list) else [lr]),
     AfterValidator(sorted),
 ]
@@ -112,9 +114,9 @@ class Data(Section):
     """Corpus: whole where it has no labels, else its training part; of several ('+') all that no column tests on."""
     pretrain_prefix: str = ""
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
-    datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
+    datasets: Listed[str] = ["ptb-xl", "chapman", "cpsc2018"]
     """Columns of the table; A@B is learned on A and tested on B; FILE.yaml is the card of your own data."""
-    task: Annotated[list[str], Field(min_length=1)] = [DEFAULT_TASK]
+    task: Listed[str] = [DEFAULT_TASK]
     """Tasks; a column is a dataset under one that it has (docs/PROTOCOLS.md). default: the dataset's own classes."""
     labels: Labels = "single"
     """Labels of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid."""
@@ -200,7 +202,7 @@ class Finetune(Section):
 class Linear(Section):
     """Logistic regression on frozen features."""
 
-    strengths: Annotated[list[Positive], Field(min_length=1)] = [0.01, 0.1, 1.0, 10.0]
+    strengths: Listed[Positive] = [0.01, 0.1, 1.0, 10.0]
     """Candidate inverse regularisation strengths C; the best by validation macro-F1 is used."""
 
 
@@ -228,7 +230,7 @@ class Boosting(Section):
     """Shrinkage of each tree."""
     leaves: Annotated[int, Field(ge=2)] = 15
     """Maximum leaves of a tree."""
-    leaf_windows: Annotated[list[Count], Field(min_length=1)] = [5, 20]
+    leaf_windows: Listed[Count] = [5, 20]
     """Candidate minimum windows per leaf."""
     l2: NotNegative = 10.0
     """L2 regularisation of the leaves' values."""
@@ -243,14 +245,14 @@ class MiniRocket(Section):
     """Rounded down to a multiple of 84, the number of kernels."""
     dilations: Count = 32
     """Maximum dilations per kernel."""
-    penalties: Annotated[list[Positive], Field(min_length=1)] = [1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001]
+    penalties: Listed[Positive] = [1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001]
     """Candidate L2 penalties per labelled window; the first best by validation macro-F1 is used."""
 
 
 class Knn(Section):
     """Nearest neighbours of frozen features; a neighbour's vote is exp(cosine / temperature)."""
 
-    neighbours: Annotated[list[Count], Field(min_length=1)] = [1, 5, 20, 100]
+    neighbours: Listed[Count] = [1, 5, 20, 100]
     """Candidate numbers k of neighbours; the first best by validation macro-F1 is used."""
     temperature: Positive = 0.07
     """Temperature of the votes: the lower, the more the nearest count (0.07 in Wu et al. 2018)."""
@@ -325,7 +327,7 @@ class Settings(Section):
     """Shown in plans and lists."""
     caption: str = ""
     """What the config is for, in one sentence: `list` prints it."""
-    methods: Annotated[list[str], Field(min_length=1)]
+    methods: Listed[str]
     """Compared methods, in row order: names of `list`, or .py files."""
     hyperparameters: dict[str, dict[str, Any]] = {}
     """Method name (or path of its file) -> overrides of its hyperparameters, one by `methods.NAME.FIELD`."""
@@ -333,7 +335,7 @@ class Settings(Section):
     """Defined ablations: method -> name -> overrides of its hyperparameters."""
     ablate: list[str] = []
     """Ablations to run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
-    sweeps: dict[str, dict[str, Annotated[list[Any], Field(min_length=1)]]] = {}
+    sweeps: dict[str, dict[str, Listed[Any]]] = {}
     """Method -> hyperparameter (e.g. queue_size, recipe.lr) or config key (e.g. pretrain.epochs, encoder.hidden,
     finetune.lr) -> values, each run at the smallest label ratio."""
     baselines: list[Baseline] = ["random", "frozen", "features", "full-labels"]
@@ -352,12 +354,12 @@ class Settings(Section):
     minirocket: MiniRocket = MiniRocket()
     knn: Knn = Knn()
     supervised: Supervised = Supervised()
-    evaluate: Annotated[list[str], Field(min_length=1)] = [FINETUNE]
+    evaluate: Listed[str] = [FINETUNE]
     """A table each. finetune: encoder and head; linear, knn, attention: a frozen encoder; retrieval: of whose
     patients, beside another (docs/PROTOCOLS.md)."""
-    ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
+    ratios: Listed[Ratio] = [0.3, 0.1, 0.01]
     """Shares of the training labels, in (0, 1]."""
-    seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
+    seeds: Listed[Seed] = [41, 42, 43, 44, 45]
     """Seeds; what one varies is said by `protocol`."""
     subsets: Count | None = None
     """Labelled subsets per seed on which a frozen encoder is judged: by default 5 under `strict`, 1 under `paper`."""

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from benchmark.results.store import Plan
 from reports import load
-from reports.figures import draw_figures, style_of
+from reports.figures import draw_figures, look_of
 from tests.reports.conftest import write_record
 
 pytestmark = pytest.mark.draws
@@ -56,7 +56,7 @@ def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[...,
 def test_a_row_looks_the_same_in_every_figure_and_readers_of_reports_are_marked(store_root: Path) -> None:
     plan = load(store_root).plan
     more = plan.variants | {f"m{number}": f"M{number}" for number in range(10)}
-    style = style_of(replace(plan, variants=more, roles={"moco": {"role": "method", "reads_reports": True}}))
-    assert list(style["palette"])[:2] == list(style["markers"])[:2] == ["Random", "MoCo (reads reports)"]
-    assert len(set(style["markers"].values()) & set(Line2D.filled_markers)) == len(more) == 14
-    assert len(set(style["palette"].values())) == 10
+    look = look_of(replace(plan, variants=more, roles={"moco": {"role": "method", "reads_reports": True}}))
+    assert list(look.palette)[:2] == list(look.markers)[:2] == ["Random", "MoCo (reads reports)"]
+    assert len(set(look.markers.values()) & set(Line2D.filled_markers)) == len(more) == 14
+    assert len(set(look.palette.values())) == 10
