@@ -38,18 +38,28 @@ from reports.score_tables import LATEX, MARKDOWN, Style, number_text, with_marks
 from reports.verdict import finding_text, points_text
 from reports.words import ONE_PATIENT, write_files
 
-NEEDED, OPTIONAL = ("recording", "patient", "label", "score", "model"), {"class": "positive", "seed": "0"}
-"""Columns of predictions, and the value of those that a file may lack."""
+NEEDED = ("recording", "patient", "label", "score", "model")
+"""Columns that predictions must have."""
+OPTIONAL = {"class": "positive", "seed": "0"}
+"""Column that predictions may lack -> its value then."""
 CANONICAL = {"recording": identifier, "patient": patient, "class": text, "model": text, "seed": identifier}
 """Column of texts -> what makes its cells canonical."""
 NUMBERS = ("label", "score")
-RUN, SAMPLE = ["model", "seed"], ["recording", "class"]
+RUN = ["model", "seed"]
+SAMPLE = ["recording", "class"]
 RANKED = ("auroc", "auprc")
 """Metrics that need an order of the scores alone."""
 
 
+class Run(NamedTuple):
+    """One training of a model."""
+
+    model: str
+    seed: str
+
+
 class Opinion(NamedTuple):
-    """What is said of predictions."""
+    """Scores and tests of predictions."""
 
     scores: pd.DataFrame
     """A line per model (`variant`) and metric: `reports.inference.INTERVALS`, mean_percent, best, tie."""
@@ -65,37 +75,60 @@ def second_opinion(file: Path, further: Sequence[str] = ()) -> Opinion:
     further: metrics beside F1, AUROC and ACC. Raises ValueError, in one line, for a file that cannot be used and for a
     metric that has no interval.
     """
-    if without := [metric for metric in further if metric not in JACKKNIFED]:
-        raise ValueError(f"--scores {without[0]}: it has no interval; beside --predictions, name auprc or brier")
+    for metric in further:
+        if metric not in JACKKNIFED:
+            raise ValueError(f"--scores {metric}: it has no interval; beside --predictions, name auprc or brier")
     written = read_texts(file)
     lines = canonical_lines(file, written)
     classes, runs = runs_of(file, lines)
-    models, seeds = map(set, zip(*runs, strict=True))
-    truth, patients = next((test.truth, test.patient) for test in runs.values())
-    several_labels = truth.shape[1] == 1 or bool((truth.sum(axis=1) != 1).any())
-    ranked_alone = any(test.probability.min() < 0 or test.probability.max() > 1 for test in runs.values())
-    metrics = [name for name in dict.fromkeys([*COLUMNS, *further]) if name in RANKED or not ranked_alone]
-    has_positive = truth.sum(axis=0) > 0  # (C,)
-    columns = list(score_columns(runs, metrics, has_positive, multi=several_labels))
-    scores, pairs = intervals(columns), judged(pairwise(columns))
+    test = next(iter(runs.values()))  # truth and patients are those of every run
+    labels = test.truth.sum(axis=1)  # (n,)
+    has_several_labels = len(classes) == 1 or bool((labels != 1).any())
+    are_probabilities = all(run.probability.min() >= 0 and run.probability.max() <= 1 for run in runs.values())
+    metrics = list(dict.fromkeys([*COLUMNS, *further]))
+    if not are_probabilities:
+        metrics = [metric for metric in metrics if metric in RANKED]
+    has_positive = test.truth.sum(axis=0) > 0  # (C,)
+    columns = list(score_columns(runs, metrics, has_positive, multi=has_several_labels))
+    pairs = judged(pairwise(columns))
+    scores = intervals(columns)
     scores = with_marks(scores.assign(mean_percent=100 * scores["mean"], baseline=False, n=1), pairs)
-    decision = "F1 and ACC are those of " + ("each class above 0.5." if several_labels else "the most probable class.")
-    notes = [
-        f"Models: {len(models)}, seeds: {len(seeds)}, classes: {truth.shape[1]}, recordings: {len(truth)}, patients: "
-        f"{len(set(patients))}.",
-        "Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out." if ranked_alone else decision,
-    ]
-    notes += class_notes(classes, truth, patients)
-    if len(seeds) == 1:
-        notes.append("Each model is one run: that one way of training is better than another does not follow.")
-    elif len(runs) < len(models) * len(seeds):
-        notes.append("Not every model has every seed: a difference is over the seeds that both have.")
-    medians = pairs[pairs["detectable"] > 0].groupby("metric", sort=False)["detectable"].median()
-    if len(medians):
-        points = ", ".join(f"{TITLES[str(name)]} {100 * median:.1f}" for name, median in medians.items())
-        notes.append(f"Detectable difference (power {100 * POWER:g} %, one test, median) in points: {points}.")
-    notes += [f"{line}." for line in reading_notes(written, lines)]
+    notes = [size_note(runs)]
+    if not are_probabilities:
+        notes.append("Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out.")
+    elif has_several_labels:
+        notes.append("F1 and ACC are those of each class above 0.5.")
+    else:
+        notes.append("F1 and ACC are those of the most probable class.")
+    notes += class_notes(classes, test.truth, test.patient)
+    notes += difference_notes(runs, pairs)
+    notes += reading_notes(written, lines)
     return Opinion(scores, pairs, notes)
+
+
+def size_note(runs: Mapping[Run, Predictions]) -> str:
+    """Count models, seeds, classes, recordings and patients."""
+    test = next(iter(runs.values()))
+    models = len({run.model for run in runs})
+    seeds = len({run.seed for run in runs})
+    recordings, classes = test.truth.shape
+    patients = len(set(test.patient))
+    return f"Models: {models}, seeds: {seeds}, classes: {classes}, recordings: {recordings}, patients: {patients}."
+
+
+def difference_notes(runs: Mapping[Run, Predictions], pairs: pd.DataFrame) -> Iterator[str]:
+    """Say what does not follow from the seeds, and which difference can be detected."""
+    models = {run.model for run in runs}
+    seeds = {run.seed for run in runs}
+    if len(seeds) == 1:
+        yield "Each model is one run: that one way of training is better than another does not follow."
+    elif len(runs) < len(models) * len(seeds):
+        yield "Not every model has every seed: a difference is over the seeds that both have."
+    detectable = pairs[pairs["detectable"] > 0].groupby("metric", sort=False)["detectable"]
+    points = [f"{TITLES[str(name)]} {100 * median:.1f}" for name, median in detectable.median().items()]
+    if points:
+        power = f"power {100 * POWER:g} %, one test, median"
+        yield f"Detectable difference ({power}) in points: {', '.join(points)}."
 
 
 def class_notes(classes: Sequence[str], truth: Ints, patients: Texts) -> Iterator[str]:
@@ -113,64 +146,82 @@ def canonical_lines(file: Path, written: pd.DataFrame) -> pd.DataFrame:
 
     Raises ValueError, in one line, for a number that a spreadsheet shortened.
     """
-    lines = written.assign(**{name: value for name, value in OPTIONAL.items() if name not in written})
+    lines = written.copy()
+    for column, value in OPTIONAL.items():
+        if column not in lines:
+            lines[column] = value
     for column, canonical in CANONICAL.items():
         lost = f"{column} {{{column}!r}} was shortened by a spreadsheet; write the number as text into the table"
         refuse(file, lines, lines[column].map(is_shortened), lost)
         lines[column] = lines[column].map(canonical)
     names_nobody = lines["patient"] == ""
-    return lines.assign(patient=lines["patient"].mask(names_nobody, "?" + lines["recording"]))
+    lines["patient"] = lines["patient"].mask(names_nobody, "?" + lines["recording"])
+    return lines
 
 
 def reading_notes(written: pd.DataFrame, lines: pd.DataFrame) -> Iterator[str]:
-    """Yield how many recordings name no patient, and which texts of `written` are one in the canonical `lines`."""
-    if unknown := lines.loc[written["patient"].map(patient) == "", "recording"].nunique():
-        count = f"{unknown} of {lines['recording'].nunique()} recordings"
-        yield f"{count} name no patient in the column patient and count as a person each"
+    """Count the recordings that name no patient, and name the texts of `written` that are one in canonical `lines`."""
+    names_nobody = written["patient"].map(patient) == ""
+    unknown = lines.loc[names_nobody, "recording"].nunique()
+    if unknown:
+        every = lines["recording"].nunique()
+        yield f"{unknown} of {every} recordings name no patient in the column patient and count as a person each."
     for column in written.columns.intersection([*CANONICAL]):
-        pairs = zip(lines[column], written[column], strict=True)
-        yield from remarks(f"texts of the column {column}", [*pairs])
+        readings = list(zip(lines[column], written[column], strict=True))
+        for remark in remarks(f"texts of the column {column}", readings):
+            yield f"{remark}."
 
 
-def runs_of(file: Path, lines: pd.DataFrame) -> tuple[list[str], dict[tuple[str, str], Predictions]]:
-    """Return the classes, and the predictions of each model and seed, all in the same order of samples and classes.
+def runs_of(file: Path, lines: pd.DataFrame) -> tuple[list[str], dict[Run, Predictions]]:
+    """Return the classes, and the predictions of each run, all in the same order of samples and classes.
 
     Raises ValueError, in one line, where scores are missing or contradict each other.
     """
-    person, label = lines.groupby("recording")["patient"], lines.groupby(SAMPLE)["label"]
-    again = "recording {recording} (class {class}, model {model}, seed {seed})"
-    checks = {
-        "label {label:g} is neither 0 nor 1": ~lines["label"].isin([0, 1]),
-        f"a second score of {again}; take the mean of its windows, or number runs of a model in a column seed": (
-            lines.duplicated([*RUN, *SAMPLE])
-        ),
-        "recording {recording} is of patient {patient} here and of another above; give it one patient": (
-            lines["patient"] != person.transform("first")
-        ),
-        f"{again} has label {{label:g}} here and another above; give it one label for all models": (
-            lines["label"] != label.transform("first")
-        ),
-    }
-    for why, wrong in checks.items():
-        refuse(file, lines, wrong, why)
-    names, classes = (sorted(set(lines[column])) for column in SAMPLE)
-    samples = pd.MultiIndex.from_product([names, classes])
+    person = lines.groupby("recording")["patient"]
+    label = lines.groupby(SAMPLE)["label"]
+    refuse_contradictions(file, lines, person.transform("first"), label.transform("first"))
+    recordings = sorted(set(lines["recording"]))
+    classes = sorted(set(lines["class"]))
+    samples = pd.MultiIndex.from_product([recordings, classes])
+    runs = [Run(*run) for run in lines[RUN].drop_duplicates().itertuples(index=False)]  # in the order of the file
     scores = lines.pivot(index=RUN, columns=SAMPLE, values="score").reindex(columns=samples)  # (runs, n C)
-    scores = scores.loc[[*lines[RUN].drop_duplicates().itertuples(index=False, name=None)]]  # in the order of the file
-    if len(missing := np.argwhere(scores.isna().to_numpy())):
-        (model, seed), (recording, name) = scores.index[missing[0, 0]], scores.columns[missing[0, 1]]
+    scores = scores.loc[runs]
+    refuse_missing(file, scores)
+    shape = (len(recordings), len(classes))
+    truth = label.first()[samples].to_numpy(dtype=np.int64).reshape(shape)
+    patients = person.first()[recordings].to_numpy(dtype=str)  # (n,)
+    predictions = {}
+    for run, by_sample in zip(runs, scores.to_numpy(), strict=True):
+        predictions[run] = Predictions(by_sample.reshape(shape), truth, np.array(recordings), patients)
+    return classes, predictions
+
+
+def refuse_contradictions(file: Path, lines: pd.DataFrame, person: pd.Series[str], label: pd.Series[float]) -> None:
+    """Raise ValueError for the first line that has no label or a second score, or contradicts another line.
+
+    person, label: those of the first line of the same recording, and of the same recording and class.
+    """
+    sample = "recording {recording} (class {class}, model {model}, seed {seed})"
+    again = f"a second score of {sample}; take the mean of its windows, or number runs of a model in a column seed"
+    other_person = "recording {recording} is of patient {patient} here and of another above; give it one patient"
+    other_label = f"{sample} has label {{label:g}} here and another above; give it one label for all models"
+    refuse(file, lines, ~lines["label"].isin([0, 1]), "label {label:g} is neither 0 nor 1")
+    refuse(file, lines, lines.duplicated([*RUN, *SAMPLE]), again)
+    refuse(file, lines, lines["patient"] != person, other_person)
+    refuse(file, lines, lines["label"] != label, other_label)
+
+
+def refuse_missing(file: Path, scores: pd.DataFrame) -> None:
+    """Raise ValueError with the first missing score; scores: (runs, samples)."""
+    missing = np.argwhere(scores.isna().to_numpy())
+    if len(missing):
+        row, column = missing[0]
+        model, seed = scores.index[row]
+        recording, name = scores.columns[column]
         raise ValueError(
             f"{file}: model {model} has no score of recording {recording} (class {name}, seed {seed}); missing scores: "
             f"{len(missing)}; add them, or leave these recordings out for every model"
         )
-    truth = label.first()[samples].to_numpy(dtype=np.int64).reshape(len(names), len(classes))  # (n, C)
-    patients = person.first()[names].to_numpy(dtype=str)  # (n,)
-    by_run = scores.to_numpy().reshape(len(scores), *truth.shape)  # (runs, n, C)
-    runs = {
-        run: Predictions(probability, truth, np.array(names), patients)
-        for run, probability in zip(scores.index, by_run, strict=True)
-    }
-    return classes, runs
 
 
 def read_texts(file: Path) -> pd.DataFrame:
@@ -180,14 +231,16 @@ def read_texts(file: Path) -> pd.DataFrame:
     except Exception as error:  # of a damaged workbook any
         fault = "no such file" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
         raise ValueError(f"{file} cannot be read as a table: {fault}") from None
-    if missing := [name for name in NEEDED if name not in lines]:
+    missing = [name for name in NEEDED if name not in lines]
+    if missing:
         raise ValueError(f"{file} has no {', '.join(missing)}; its columns are {', '.join(lines.columns)}")
     for name in NUMBERS:
+        cells = list(lines[name])
         try:
-            texts = plain_numbers([*lines[name]], thousands_mark([*lines[name]]))
-            values = pd.to_numeric(pd.Series(texts, lines.index), errors="coerce")
+            texts = plain_numbers(cells, thousands_mark(cells))
         except TwoReadings as reason:
             raise ValueError(f"{file}: {name}: {reason}") from None
+        values = pd.to_numeric(pd.Series(texts, lines.index), errors="coerce")
         refuse(file, lines, ~np.isfinite(values), f"{name} {{{name}!r}} is no number")
         lines[name] = values.astype(float)
     return lines
@@ -197,61 +250,75 @@ def refuse(file: Path, lines: pd.DataFrame, wrong: pd.Series[bool], why: str) ->
     """Raise ValueError with the first wrong line of a file, if there is one; why: a format of its values."""
     if wrong.any():
         first = int(wrong.to_numpy().argmax())
-        raise ValueError(f"{file}, line {lines.index[first] + 1}: {why.format_map(lines.iloc[first].to_dict())}")
+        values = lines.iloc[first].to_dict()
+        raise ValueError(f"{file}, line {lines.index[first] + 1}: {why.format_map(values)}")
 
 
 def score_columns(
-    runs: Mapping[tuple[str, str], Predictions], metrics: Sequence[str], classes: Bools, *, multi: bool
+    runs: Mapping[Run, Predictions], metrics: Sequence[str], classes: Bools, *, multi: bool
 ) -> Iterator[ScoreColumn]:
     """Yield a column of scores per metric, with each patient left out; NaN for a seed that a model lacks.
 
     classes: (C,) those that count in macro means, the same for all models.
     """
-    models, seeds = map(dict.fromkeys, zip(*runs, strict=True))  # in the order of the file
+    models = dict.fromkeys(run.model for run in runs)  # in the order of the file
+    seeds = dict.fromkeys(run.seed for run in runs)
     scores = {run: leave_one_out(test, HEARTBEAT, metrics, multi=multi, classes=classes) for run, test in runs.items()}
     for metric in metrics:
-        of_run = {run: values[metric] for run, values in scores.items()}  # (1 + P,) each
-        missing = np.full_like(next(iter(of_run.values())), np.nan)
-        rows = {model: [np.stack([of_run.get((model, seed), missing) for seed in seeds])] for model in models}
+        by_run = {run: values[metric] for run, values in scores.items()}  # (1 + P,) each
+        missing = np.full_like(next(iter(by_run.values())), np.nan)
+        rows = {}
+        for model in models:
+            by_seed = [by_run.get(Run(model, seed), missing) for seed in seeds]
+            rows[model] = [np.stack(by_seed)]
         yield ScoreColumn(RECORDING, 1.0, "", metric, rows)
 
 
 def tables_of(opinion: Opinion, style: Style) -> dict[str, pd.DataFrame]:
     """Return title -> table of texts: the scores, and where there are several models their differences."""
-
-    def score_text(line: Mapping[Any, Any]) -> str:
-        number = number_text({**line, "std_percent": np.nan, "mark": ""}, style)
-        return number if np.isnan(line["low"]) else f"{number} ({100 * line['low']:.1f} to {100 * line['high']:.1f})"
-
-    scores, pairs = opinion.scores, opinion.pairs.dropna(subset=["p"])
-    texts = scores.assign(text=[score_text(line) for line in scores.to_dict("records")])
+    scores = opinion.scores
+    texts = scores.assign(text=[score_text(score, style) for score in scores.to_dict("records")])
     by_model = texts.pivot(index="variant", columns="metric", values="text")
     by_model = by_model.loc[scores["variant"].unique(), scores["metric"].unique()]
-    tables = {"Scores in percent": by_model.rename(index=style.text, columns=TITLES).rename_axis("Model", axis=0)}
-    lines = [
-        {
-            "Metric": TITLES[line["metric"]],
-            "Difference of": style.text(f"{line['first']} − {line['second']}"),
-            "Points": style.text(points_text(line)),
-            "p": f"{line['p_holm']:.2g}",
-            "Test": finding_text(line),
-            "Detectable": f"{100 * line['detectable']:.1f}",
-        }
-        for line in pairs.to_dict("records")
-    ]
+    by_model = by_model.rename(index=style.text, columns=TITLES)
+    tables = {"Scores in percent": by_model.rename_axis("Model", axis=0)}
+    tested = opinion.pairs.dropna(subset=["p"])
+    lines = [difference_line(pair, style) for pair in tested.to_dict("records")]
     if lines:
         tables["Differences, with Holm's correction"] = pd.DataFrame(lines).set_index("Metric")
     return tables
 
 
+def score_text(score: Mapping[Any, Any], style: Style) -> str:
+    """Return '**70.1** (65.2 to 74.9)': a score in percent with its interval."""
+    number = number_text({**score, "std_percent": np.nan, "mark": ""}, style)
+    if np.isnan(score["low"]):
+        return number
+    return f"{number} ({100 * score['low']:.1f} to {100 * score['high']:.1f})"
+
+
+def difference_line(pair: Mapping[Any, Any], style: Style) -> dict[str, str]:
+    """Return the texts of a pair of models: column -> text."""
+    return {
+        "Metric": TITLES[pair["metric"]],
+        "Difference of": style.text(f"{pair['first']} − {pair['second']}"),
+        "Points": style.text(points_text(pair)),
+        "p": f"{pair['p_holm']:.2g}",
+        "Test": finding_text(pair),
+        "Detectable": f"{100 * pair['detectable']:.1f}",
+    }
+
+
 def write_opinion(opinion: Opinion, out: Path) -> list[Path]:
     """Write tables and notes as Markdown, LaTeX and CSV; return the files."""
-    markdown, latex = ["# Second opinion"], list[str]()
+    markdown = ["# Second opinion"]
+    latex = []
     for title, table in tables_of(opinion, MARKDOWN).items():
         markdown += [f"## {title}", table.to_markdown(disable_numparse=True)]
     for title, table in tables_of(opinion, LATEX).items():
         styler = table.reset_index().style.hide(axis="index")
-        latex.append(styler.to_latex(hrules=True, environment="table", caption=LATEX.text(title)))
+        caption = LATEX.text(title)
+        latex.append(styler.to_latex(hrules=True, environment="table", caption=caption))
     markdown.append("\n".join(f"- {MARKDOWN.text(line)}" for line in opinion.notes))
     constant = [name for name in COLUMN_ID if name != "metric"]
     files = {
