@@ -52,33 +52,37 @@ def list_all(arguments: Namespace, console: Console) -> int:
 
 def listing() -> dict[str, dict[str, str]]:
     """Return heading -> name -> line for everything that a config can name, from methods to ablations."""
-    methods = {name: what_is(kind, METHODS) for name, kind in METHODS.items()}
-    datasets = {
-        name: f"{dataset.title}: {', '.join(dataset.classes) or 'no labels; for pretraining'}"
-        for name, dataset in DATASETS.items()
-    }
+    compared: dict[str, str] = {}
+    beyond: dict[str, str] = {}
+    for name, kind in METHODS.items():
+        group = beyond if name in BEYOND else compared
+        group[name] = what_is(kind, METHODS)
+    compared["./mine.py"] = f"a file of your own: {PAGE} shows how to write one, `check` tests it"
+    encoders = {name: f"{what_is(kind, ENCODERS)} {costs_of(kind())}" for name, kind in ENCODERS.items()}
+    datasets = {}
+    for name, dataset in DATASETS.items():
+        classes = ", ".join(dataset.classes) or "no labels; for pretraining"
+        datasets[name] = f"{dataset.title}: {classes}"
+    datasets["./ours.yaml"] = "a card of your own data (docs/OWN_DATA.md); `data new-card` writes a first one"
     tasks = {DEFAULT_TASK: "the classes above, as --labels says; of every dataset"}
-    for name, of_dataset in TASKS.items():
-        for task, about in of_dataset.items():
+    for name, tasks_of_dataset in TASKS.items():
+        for task, about in tasks_of_dataset.items():
             line = f"{name}: {about.what}, {len(about.classes)} classes, several a recording"
             tasks[task] = f"{tasks[task]}; {line}" if task in tasks else line
-    ablations = {
-        name: f"{method} with {', '.join(f'{changed} = {value}' for changed, value in changes.items())}"
-        for method, of_method in PAPER_ABLATIONS.items()
-        for name, changes in of_method.items()
-    }
+    ablations = {}
+    for method, ablations_of_method in PAPER_ABLATIONS.items():
+        for name, changes in ablations_of_method.items():
+            values = [f"{hyperparameter} = {value}" for hyperparameter, value in changes.items()]
+            ablations[name] = f"{method} with {', '.join(values)}"
+    evaluations = {name: f"{facts.title}: {facts.about}" for name, facts in EVALUATION_FACTS.items()}
     return {
-        "methods (--methods)": {name: text for name, text in methods.items() if name not in BEYOND}
-        | {"./mine.py": f"a file of your own: {PAGE} shows how to write one, `check` tests it"},
-        "beyond the paper's comparison (--methods; in no config but literature)": {n: methods[n] for n in BEYOND},
-        "encoders (--encoder); multiplications for a heartbeat": {
-            name: f"{what_is(kind, ENCODERS)} {costs_of(kind())}" for name, kind in ENCODERS.items()
-        },
-        "datasets (--datasets, --pretrain-dataset)": datasets
-        | {"./ours.yaml": "a card of your own data (docs/OWN_DATA.md); `data new-card` writes a first one"},
+        "methods (--methods)": compared,
+        "beyond the paper's comparison (--methods; in no config but literature)": beyond,
+        "encoders (--encoder); multiplications for a heartbeat": encoders,
+        "datasets (--datasets, --pretrain-dataset)": datasets,
         "tasks (--tasks; a column is a dataset under one of its tasks)": tasks,
         "configs (--config)": {name: load_config(name).caption for name in config_names()},
-        "evaluations (--evaluate)": {n: f"{facts.title}: {facts.about}" for n, facts in EVALUATION_FACTS.items()},
+        "evaluations (--evaluate)": evaluations,
         "baselines (--baselines); rows that are not ranked": dict[str, str](ABOUT_BASELINES.items()),
         "ablations (--ablate; all for every one)": ablations,
     }
@@ -86,8 +90,10 @@ def listing() -> dict[str, dict[str, str]]:
 
 def what_is(kind: type, kinds: Mapping[str, type]) -> str:
     """Return the first line of a class's module, or of the class itself where the module holds several."""
-    alone = sum(other.__module__ == kind.__module__ for other in kinds.values()) == 1
-    return (getdoc(sys.modules[kind.__module__] if alone else kind) or "").partition("\n")[0]
+    beside = [other for other in kinds.values() if other.__module__ == kind.__module__]
+    described = sys.modules[kind.__module__] if len(beside) == 1 else kind
+    text = getdoc(described) or ""
+    return text.partition("\n")[0]
 
 
 def costs_of(encoder: Encoder) -> str:
@@ -103,11 +109,12 @@ def check(arguments: Namespace, console: Console) -> int:
         kind: type = find_class("method or encoder", arguments.word, classes, PretrainMethod, Encoder)
     except ValueError as error:
         raise ConfigError(f"{error}; {PAGE} shows how to write one") from None
-    checks, failed = checks_of(kind, arguments.word), 0
+    checks = checks_of(kind, arguments.word)
     note(console, f"{arguments.word}: {len(checks)} checks, at most a minute")
     torch.set_num_threads(1)  # more threads are slower on tensors this small
-    for name, one in checks.items():
-        line = line_of(name, one)
+    failed = 0
+    for name, run in checks.items():
+        line = line_of(name, run)
         note(console, line)
         failed += line.startswith("FAILED")
     if issubclass(kind, PretrainMethod) and kind.trains:
@@ -127,18 +134,22 @@ def checks_of(kind: Any, word: str) -> dict[str, Callable[[], object]]:
     contract: list[partial[Any]]
     overrides: dict[str, Any]
     if issubclass(kind, PretrainedEncoder):
-        contract = [partial(one, kind) for one in (try_external, loads_its_weights)]
+        contract = [partial(promise, kind) for promise in (try_external, loads_its_weights)]
         method, overrides = row_of(kind), {"methods": [word]}
     elif issubclass(kind, PretrainMethod):
         encoder = encoder_for(kind)
-        contract = [partial(one, kind, encoder) for one in (METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1])]
+        of_method = METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1]
+        contract = [partial(promise, kind, encoder) for promise in of_method]
         beside = "moco" if word != "moco" else "pmq"  # for a budget that makes methods equal
         overrides = {"methods": [word, beside], "encoder": {"name": encoder.name}}
     else:
-        contract = [partial(one, kind) for one in ENCODER_CHECKS]
-        method = next((one for one in METHODS.values() if one.trains and not refusal_of(one, kind)), METHODS["moco"])
+        contract = [partial(promise, kind) for promise in ENCODER_CHECKS]
+        trainable = [method for method in METHODS.values() if method.trains and not refusal_of(method, kind)]
+        method = trainable[0] if trainable else METHODS["moco"]
         overrides = {"methods": [method.name], "encoder": {"name": word}}
-    checks: dict[str, Callable[[], object]] = {one.func.__name__.replace("_", " "): one for one in contract}
+    checks: dict[str, Callable[[], object]] = {}
+    for promise in contract:
+        checks[promise.func.__name__.replace("_", " ")] = promise
     checks["a run takes it"] = partial(try_config, overrides)
     build = partial(new_row, method, encoder)
     for precision in ("float32", "bf16"):
@@ -157,7 +168,8 @@ def passes_of(kind: type[PretrainMethod]) -> str:
 
 def encoder_for(kind: type[PretrainMethod]) -> type[Encoder]:
     """Return the first encoder that a method can train, or the default one."""
-    return next((one for one in ENCODERS.values() if not refusal_of(kind, one)), ENCODERS[DEFAULT])
+    trainable = [encoder for encoder in ENCODERS.values() if not refusal_of(kind, encoder)]
+    return trainable[0] if trainable else ENCODERS[DEFAULT]
 
 
 def new_row(method: type[PretrainMethod], encoder: type[Encoder]) -> PretrainMethod:
@@ -178,6 +190,9 @@ def line_of(name: str, run: Callable[[], object]) -> str:
         result = run()
     except Exception as error:  # of anyone's code
         words = " ".join(str(error).split())[:400]
-        is_message = isinstance(error, (AssertionError, ValueError)) and words
-        return f"FAILED {name}: {words}" if is_message else f"FAILED {name}: {type(error).__name__}: {words}"
-    return f"-      {name}: nothing to try, {result}" if isinstance(result, str) else f"ok     {name}"
+        if words and isinstance(error, (AssertionError, ValueError)):
+            return f"FAILED {name}: {words}"
+        return f"FAILED {name}: {type(error).__name__}: {words}"
+    if isinstance(result, str):
+        return f"-      {name}: nothing to try, {result}"
+    return f"ok     {name}"

@@ -89,20 +89,24 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
     for line in damage:
         terminal.error(f"left out: {line}")
     known: dict[str, None] = {}
-    for run in (run_of(store, plan, results) for plan in plans):
+    for plan in plans:
+        run = run_of(store, plan, results)
         for line in run.damaged.values():
             terminal.error(f"left out: {line}")
         for variant, title in run.plan.variants.items():
             finished = [(cell, row) for cell, row in run.finished if cell.variant == variant and row.pretrain_key]
             seeds = {row.pretrain_key: row.pretrain_seed for _, row in finished}
-            known |= dict.fromkeys([variant] if seeds else [])
-            if not seeds or name not in (variant, title, *seeds):
+            if not seeds:
                 continue
-            keys = [name] if name in seeds else [key for key, one in seeds.items() if seed in (None, one)]
+            known[variant] = None
+            if name not in (variant, title, *seeds):
+                continue
+            keys = [name] if name in seeds else [key for key in seeds if seed in (None, seeds[key])]
             if len(keys) != 1:
-                listed = ", ".join(f"{one} ({key})" for key, one in seeds.items())
+                listed = ", ".join(f"{seeds[key]} ({key})" for key in seeds)
                 raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
-            folder, cells = store.pretrained / keys[0], [cell for cell, row in finished if row.pretrain_key == keys[0]]
+            folder = store.pretrained / keys[0]
+            cells = [cell for cell, row in finished if row.pretrain_key == keys[0]]
             return Pretrained(run, variant, folder, record_of(folder), cells)
     if not known:
         raise ConfigError(f"{results}: no encoder is finished yet; `status` shows how far the run is")
@@ -154,7 +158,8 @@ def model_card(pretrained: Pretrained, description: Description) -> str:
     plan, record = pretrained.run.plan, pretrained.record
     corpus = plan.pretraining if record.get("updates") else {}
     datasets = {corpus["name"]: corpus} if corpus else {}
-    datasets |= {cell.dataset: plan.datasets[cell.dataset] for cell in pretrained.cells if cell.dataset not in datasets}
+    for cell in pretrained.cells:
+        datasets.setdefault(cell.dataset, plan.datasets[cell.dataset])
     environment = Environment(
         loader=PackageLoader("benchmark.cli", "."), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -174,18 +179,23 @@ def model_card(pretrained: Pretrained, description: Description) -> str:
 
 def plain(values: Mapping[str, Any]) -> str:
     """Return 'queue_size 16, momentum 0.99': the values that are no sections, without digests."""
-    shown = {name: value for name, value in values.items() if not isinstance(value, dict | list) and name != "source"}
-    return ", ".join(f"{name} {value}" for name, value in shown.items())
+    shown = []
+    for name, value in values.items():
+        if name != "source" and not isinstance(value, dict | list):
+            shown.append(f"{name} {value}")
+    return ", ".join(shown)
 
 
 def scores_of(pretrained: Pretrained) -> dict[str, str]:
     """Return title -> table of each evaluation: means over the row's seeds with 95 % intervals, in percent."""
-    run, tables = pretrained.run, {}
+    run = pretrained.run
+    tables = {}
     unit = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
     for evaluation in dict.fromkeys(cell.evaluation for cell in pretrained.cells):
         cells = [cell for cell in pretrained.cells if cell.evaluation == evaluation]
-        judged = (RECALLS, RECORDING) if evaluation == RETRIEVAL else (COLUMNS, unit)
-        lines = intervals(list(score_columns(run, cells, *judged))).dropna(subset=["mean"])
+        metrics, scored = (RECALLS, RECORDING) if evaluation == RETRIEVAL else (COLUMNS, unit)
+        columns = list(score_columns(run, cells, metrics, scored))
+        lines = intervals(columns).dropna(subset=["mean"])
         table = {
             "labels": lines["ratio"].map(ratio_text),
             "dataset": [run.plan.titles.get(name, "all") for name in lines["dataset"]],
@@ -193,7 +203,7 @@ def scores_of(pretrained: Pretrained) -> dict[str, str]:
             **{name: (100 * lines[name]).map("{:.1f}".format) for name in ("mean", "low", "high")},
             "seeds": lines["seeds"].map("{:.0f}".format),
         }
-        title = f"{EVALUATION_TITLES[evaluation]}, scored per {unit_text(run.plan, judged[1])}"
+        title = f"{EVALUATION_TITLES[evaluation]}, scored per {unit_text(run.plan, scored)}"
         tables[title] = markdown_table(pd.DataFrame(table))
     return tables
 
@@ -204,9 +214,12 @@ def embed(arguments: Namespace, console: Console) -> int:
     if out.suffix not in FORMS:
         raise ConfigError(f"--out {out}: {out.suffix or 'no suffix'} is no form of a table; use {', '.join(FORMS)}")
     encoder = load_encoder(arguments.folder, device=arguments.device, code=arguments.code)
-    records = list(dict.fromkeys(record for word in arguments.word for record in records_of(word)))
-    table = table_of(encoder, records, console)
-    if text := unusable_text(table["reason"].tolist()):
+    records: dict[Path, None] = {}
+    for word in arguments.word:
+        records |= dict.fromkeys(records_of(word))
+    table = table_of(encoder, list(records), console)
+    text = unusable_text(table["reason"].tolist())
+    if text:
         note(console, f"warning: {text}")
     with replacing(out) as file:
         if out.suffix == ".npy":
@@ -224,12 +237,15 @@ def embed(arguments: Namespace, console: Console) -> int:
 
 def records_of(path: Path) -> list[Path]:
     """List the records that a path names, without suffix: one, or all in a folder. Raises ConfigError for none."""
-    headers = path.rglob("*.hea") if path.is_dir() else filter(Path.is_file, [path.with_suffix(".hea")])
-    if not (records := sorted(header.with_suffix("") for header in headers)):
+    if path.is_dir():
+        headers = sorted(path.rglob("*.hea"))
+    else:
+        headers = [header for header in [path.with_suffix(".hea")] if header.is_file()]
+    if not headers:
         raise ConfigError(
             f"{path}: neither a WFDB record nor a folder of them (.hea files); for arrays see docs/USE.md"
         )
-    return records
+    return sorted(header.with_suffix("") for header in headers)
 
 
 def table_of(encoder: SavedEncoder, records: Sequence[Path], console: Console) -> pd.DataFrame:
@@ -239,8 +255,9 @@ def table_of(encoder: SavedEncoder, records: Sequence[Path], console: Console) -
         for first in range(0, len(records), AT_A_TIME):
             some = records[first : first + AT_A_TIME]
             windows, reasons = encoder.cut(map(read, some))
-            part = pd.DataFrame({"recording": map(str, some), "windows": map(len, windows[1:]), "reason": reasons})
-            parts.append(part.join(pd.DataFrame(encoder.means(windows), columns=encoder.feature_names)))
+            facts = pd.DataFrame({"recording": map(str, some), "windows": map(len, windows[1:]), "reason": reasons})
+            embeddings = pd.DataFrame(encoder.means(windows), columns=encoder.feature_names)
+            parts.append(facts.join(embeddings))
             progress(first + len(some), len(records))
     return pd.concat(parts, ignore_index=True)
 

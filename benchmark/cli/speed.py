@@ -40,7 +40,8 @@ def speed(arguments: Namespace, console: Console) -> int:
     named = f"{facts['type']} {facts['name']}, {torch.get_num_threads()} threads"
     note(console, f"speed on {named}, torch {torch.__version__}, in {machine.precision}")
     seconds, most = (QUICK_SECONDS, QUICK_BATCH) if arguments.quick else (SECONDS, sys.maxsize)
-    updates, rows = list(updates_of(config, machine, most)), []
+    updates = list(updates_of(config, machine, most))
+    rows = []
     with step(console, "measuring") as progress:
         for number, (name, batch, run) in enumerate(updates, start=1):
             rows.append(measure(name, batch, run, machine.device, seconds))
@@ -61,16 +62,14 @@ def updates_of(config: Config, machine: Machine, most: int) -> Iterator[tuple[st
     for label, row in by_encoder(config).items():
         on = f" on {label}" if label else ""
         for name in config.methods:
-            if (kind := row.method_class(name)).trains:
-                hyperparameters = row.method_config(name)
-                batch, method = (
-                    min(hyperparameters.recipe.batch_size, most),
-                    kind(row.new_encoder(), hyperparameters).to(machine.device),
-                )
-                pretraining_update = update_of(
-                    method, hyperparameters, batch, config.data.cut().samples, machine.precision
-                )
-                yield f"{kind.name}{on}", batch, pretraining_update
+            kind = row.method_class(name)
+            if not kind.trains:
+                continue
+            hyperparameters = row.method_config(name)
+            batch = min(hyperparameters.recipe.batch_size, most)
+            method = kind(row.new_encoder(), hyperparameters).to(machine.device)
+            samples = config.data.cut().samples
+            yield f"{kind.name}{on}", batch, update_of(method, hyperparameters, batch, samples, machine.precision)
         batch = min(row.finetune.batch_size, most)
         yield f"fine-tuning{on}", batch, finetuning_update(row, batch, machine)
 

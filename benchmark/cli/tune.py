@@ -78,16 +78,14 @@ def tune(arguments: Namespace, console: Console) -> int:
     )
     for method, hyperparameters in chosen.items():
         means = candidates.loc[candidates["method"] == method, "mean"]
-        changed = [
-            f"{hyperparameter} {value:g}"
-            for hyperparameter, value in hyperparameters.items()
-            if value != draws[method][0][hyperparameter]
-        ]
-        scores = f"{100 * means.max():.1f} %, the config's own setting {100 * means.iloc[0]:.1f} %"
+        of_config = draws[method][0]
+        changed = [f"{name} {value:g}" for name, value in hyperparameters.items() if value != of_config[name]]
+        scores = f"{100 * means.max():.1f} %, the config's setting {100 * means.iloc[0]:.1f} %"
         note(console, f"  {method}: best of {len(means)} {scores}; chosen: {', '.join(changed) or 'that setting'}")
     for file in write_search(candidates, chosen, values, arguments.out):
         note(console, f"wrote {file}")
-    if without := [name for name in draws if name not in chosen]:
+    without = [name for name in draws if name not in chosen]
+    if without:
         terminal.error(f"no candidate of {', '.join(without)} could be finished; nothing is chosen for them")
     if failures:
         terminal.error(
@@ -128,18 +126,13 @@ def tuned_methods(config: Config) -> list[str]:
 def draws_of(config: Config, candidates: int, seed: int) -> Draws:
     """Draw the values of each candidate of the compared methods that train."""
     draws = {}
-    for name in tuned_methods(config):
-        spaces = spaces_of(config.method_class(name).Config)
-        draws[name] = [
-            {hyperparameter: attrgetter(hyperparameter)(config.method_config(name)) for hyperparameter in spaces}
-        ]
+    for method in tuned_methods(config):
+        spaces = spaces_of(config.method_class(method).Config)
+        of_config = config.method_config(method)
+        settings: list[Values] = [{name: attrgetter(name)(of_config) for name in spaces}]
         for number in range(1, candidates):
-            draws[name].append(
-                {
-                    hyperparameter: space.draw(Random(f"{seed} {number} {hyperparameter}"))
-                    for hyperparameter, space in spaces.items()
-                }
-            )
+            settings.append({name: space.draw(Random(f"{seed} {number} {name}")) for name, space in spaces.items()})
+        draws[method] = settings
     return draws
 
 
@@ -149,7 +142,8 @@ def variants_of_draws(config: Config, draws: Draws) -> tuple[Variant, ...]:
     for name, settings in draws.items():
         kind = config.method_class(name)
         for number, values in enumerate(settings):
-            title, method_config = f"{kind.title}, candidate {number}", config.method_config(name, values)
+            title = f"{kind.title}, candidate {number}"
+            method_config = config.method_config(name, values)
             variants.append(Variant(f"{name}#{number}", title, kind, method_config, CANDIDATE, name))
     return tuple(variants)
 
@@ -169,7 +163,8 @@ def candidates_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for method, settings in draws.items():
         for number, values in enumerate(settings):
-            scores = judged([c for c in grid.cells if c.variant.name == f"{method}#{number}"], store)
+            cells = [cell for cell in grid.cells if cell.variant.name == f"{method}#{number}"]
+            scores = judged(cells, store)
             mean = float(np.mean(list(scores.values()))) if scores else None
             facts = {"method": method, "candidate": number, "chosen": 0, "mean": mean}
             rows.append({**facts, **scores, **values})
@@ -187,4 +182,6 @@ def judged(cells: Sequence[Cell], store: Store) -> dict[str, float]:
     """
     rows = {cell.dataset: store.load_row(cell.key) for cell in cells}
     curves = {dataset: row.training.get("validation_f1") for dataset, row in rows.items() if row}
-    return {dataset: max(curve) for dataset, curve in curves.items() if curve} if len(curves) == len(cells) else {}
+    if len(curves) < len(cells):
+        return {}
+    return {dataset: max(curve) for dataset, curve in curves.items() if curve}
