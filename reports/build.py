@@ -23,7 +23,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from scipy.stats import rankdata
 
 from benchmark.results.arrays import Floats, Ints
-from benchmark.results.metrics import COLUMNS, NO_OTHER, RECALLS, TITLES, class_f1
+from benchmark.results.metrics import COLUMNS, NO_OTHER, RECALLS, TITLES, class_f1, macro
 from benchmark.results.names import (
     BOTH,
     EVALUATION_TITLES,
@@ -186,9 +186,10 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
     lines = []
     for cell, row in results.finished:
         for unit in units if row.counts["test_windows"] and cell.evaluation != RETRIEVAL else ():
-            probability, truth = results.test_outputs(cell.key, unit)  # (n, C)
-            f1 = class_f1(truth, probability, row.labels == "multi")
-            ranked = [ranking_scores(*columns) for columns in zip(truth.T, probability.T, strict=True)]
+            test = results.test_outputs(cell.key, unit)
+            truth = test.truth  # (n, C)
+            f1 = class_f1(truth, test.probability, row.labels == "multi")
+            ranked = [ranking_scores(*columns, test.part) for columns in zip(truth.T, test.probability.T, strict=True)]
             for number, name in enumerate(results.plan.datasets[cell.dataset]["classes"]):
                 coordinates = (cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant)
                 lines.append((*coordinates, cell.seed, truth[:, number].mean(), *ranked[number], f1[number]))
@@ -202,11 +203,16 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
     return scored
 
 
-def ranking_scores(truth: Ints, probability: Floats) -> tuple[float, float]:
+def ranking_scores(truth: Ints, probability: Floats, part: Ints | None = None) -> tuple[float, float]:
     """Return AUROC and average precision of one class from n samples, (n,) and (n,); NaN without both signs.
 
-    Those of scikit-learn, which spends most of its time on checks of its input.
+    Those of scikit-learn, which spends most of its time on checks of its input. part: (n,) of a cross-fitting, over
+    which they are means.
     """
+    if part is not None:
+        scores = [ranking_scores(truth[part == number], probability[part == number]) for number in np.unique(part)]
+        auroc, precision = (macro(np.array(values)) for values in zip(*scores, strict=True))
+        return auroc, precision
     positives, order = int(truth.sum()), np.argsort(-probability, kind="stable")  # (n,)
     if not 0 < positives < len(truth):
         return np.nan, np.nan

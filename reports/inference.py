@@ -8,6 +8,10 @@ jackknife pseudo-values X of a score or of a difference, S seeds x P patients, t
     V = V_seeds + V_patients,    V_seeds = s^2 / S,    V_patients = max(0, MS_patients - MS_rest) / (S P)
 
 with s^2 the variance over seeds, and the degrees of freedom of its t test are (S - 1) (V / V_seeds)^2, at most P - 1.
+Where parts of the patients have encoders of their own (`crossfitted` in a plan), nothing is subtracted from
+MS_patients, since each seed deals its parts anew, and above five seeds V_patients is enlarged: no variance of fixed
+predictions sees the training patients whom parts and seeds share (Bengio and Grandvalet, 2004, "No unbiased estimator
+of the variance of K-fold cross-validation"). A seed is one unit, whatever the number of its parts.
 Few seeds know their variance badly, so V_seeds of a pair is moderated by those of all pairs of its column (Smyth, 2004,
 "Linear models and empirical Bayes methods for assessing differential expression in microarray experiments", section
 6.2). The pairs of a column are one family of tests (Holm, 1979, "A simple sequentially rejective multiple test
@@ -39,6 +43,8 @@ MARGIN = 0.02
 """Two points: pretrainings of one method differ by as much, so that a smaller difference chooses no method."""
 NEAR = 0.05
 """A row further below the best is not marked as inseparable from it, however wide its interval."""
+FEW_SEEDS, ENLARGED = 5, 1.5
+"""Of a cross-fitting: up to so many seeds V_patients stands as it is, above it is so many times as large."""
 EPSILON = 1e-9
 """Standard errors and differences below it are rounding."""
 DETECTABLE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
@@ -67,6 +73,8 @@ class ScoreColumn:
     metric: str
     rows: dict[str, list[Doubles]]
     """Variant -> (S, 1 + P) of each dataset, which add up to the score; NaN where a seed has no score."""
+    is_crossfitted: bool = False
+    """Whether parts of the test patients have encoders of their own, in one of the datasets."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -96,12 +104,14 @@ def score_columns(
     metrics = [metric for metric in metrics if metric in (*JACKKNIFED, *RECALLS)]
     cells = [cell for cell in cells if cell.key in results.rows]
     seeds = sorted({cell.seed for cell in cells})
+    crossfitted = {name for name, facts in results.plan.datasets.items() if facts.get("crossfitted")}
     for ratio in dict.fromkeys(cell.ratio for cell in cells):
         parts: dict[str, dict[str, list[Doubles]]] = {}
         for dataset in results.plan.datasets:
             here = [cell for cell in cells if (cell.ratio, cell.dataset) == (ratio, dataset)]
             for metric, rows in _blocks(results, here, seeds, unit, metrics).items():
-                yield ScoreColumn(unit, ratio, dataset, metric, {name: [block] for name, block in rows.items()})
+                blocks_of = {name: [block] for name, block in rows.items()}
+                yield ScoreColumn(unit, ratio, dataset, metric, blocks_of, dataset in crossfitted)
                 if metric in COLUMNS and any(np.isfinite(block[:, 0]).any() for block in rows.values()):
                     for name, block in rows.items():
                         parts.setdefault(name, {}).setdefault(dataset, []).append(block)
@@ -110,7 +120,7 @@ def score_columns(
         whole = {name: parts[name].values() for name, count in counts.items() if count == most}
         overall = {name: [np.sum(blocks, axis=0) / most for blocks in of] for name, of in whole.items()}
         if overall:
-            yield ScoreColumn(unit, ratio, "", OVERALL, overall)
+            yield ScoreColumn(unit, ratio, "", OVERALL, overall, bool(crossfitted.intersection(*parts.values())))
 
 
 def _blocks(
@@ -139,7 +149,7 @@ def _blocks(
     return blocks
 
 
-def variances(blocks: Sequence[Doubles]) -> tuple[float, float, float, int]:
+def variances(blocks: Sequence[Doubles], is_crossfitted: bool = False) -> tuple[float, float, float, int]:
     """Compute mean, V_seeds, V_patients and number of seeds of a score, the sum of a (S, 1 + P) block per dataset.
 
     Seeds without a score are left out. V_seeds is 0 for a single seed; V_patients is NaN where a score without a
@@ -160,14 +170,25 @@ def variances(blocks: Sequence[Doubles]) -> tuple[float, float, float, int]:
         pseudo = pseudo - pseudo.mean(axis=1, keepdims=True)
         common = pseudo.mean(axis=0)  # (P,)
         of_patient = seeds * float((common**2).sum()) / (patients - 1)
-        rest = float(((pseudo - common) ** 2).sum()) / ((seeds - 1) * (patients - 1)) if seeds > 1 else 0.0
+        rest = 0.0  # of a cross-fitting nothing is subtracted: each seed deals anew
+        if seeds > 1 and not is_crossfitted:
+            rest = float(((pseudo - common) ** 2).sum()) / ((seeds - 1) * (patients - 1))
         of_patients += max(0.0, of_patient - rest) / seeds / patients
+    of_patients *= enlargement(seeds) if is_crossfitted else 1.0
     return float(total[scored].mean()), of_seeds, of_patients, seeds
+
+
+def enlargement(seeds: int) -> float:
+    """Return the factor of V_patients where patients are tested in parts by encoders of their own."""
+    return ENLARGED if seeds > FEW_SEEDS else 1.0
 
 
 def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """Compute a line per row of each column: `COLUMN_ID`, variant, mean, low, high, errors and seeds."""
-    lines = [one.identity | {"variant": list(one.rows)} | _tested(list(one.rows.values())) for one in columns]
+    lines = [
+        one.identity | {"variant": list(one.rows)} | _tested(list(one.rows.values()), one.is_crossfitted)
+        for one in columns
+    ]
     frame = _joined([one | {"mean": one["difference"]} for one in lines], INTERVALS)
     frame[["low", "high"]] = frame[["low", "high"]].clip(0, 1)
     return frame
@@ -186,7 +207,8 @@ def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
             rows = column.rows
             differences = [[a - b for a, b in zip(rows[one], rows[other], strict=True)] for one, other in pairs]
             first, second = zip(*pairs, strict=True)
-            families.append(column.identity | {"first": first, "second": second} | _tested(differences, len(rows)))
+            tests = _tested(differences, column.is_crossfitted, len(rows))
+            families.append(column.identity | {"first": first, "second": second} | tests)
     return _joined(families, PAIRS)
 
 
@@ -195,12 +217,13 @@ def _joined(families: Sequence[dict[str, Any]], columns: list[str]) -> pd.DataFr
     return pd.concat(frames, ignore_index=True)[columns]
 
 
-def _tested(scores: Sequence[Sequence[Doubles]], rows: int = 0) -> dict[str, Any]:
+def _tested(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, rows: int = 0) -> dict[str, Any]:
     """Intervals and tests of one family of scores or differences.
 
     rows: number of rows that the differences are between; 0 for scores, whose variances over seeds are not moderated.
     """
-    mean, of_seeds, of_patients, seeds = map(np.array, zip(*map(variances, scores), strict=True))
+    computed = [variances(blocks, is_crossfitted) for blocks in scores]
+    mean, of_seeds, of_patients, seeds = map(np.array, zip(*computed, strict=True))
     most, patients = len(scores[0][0]), min(block.shape[1] - 1 for block in scores[0])
     freedom = np.maximum(seeds - 1.0, 0.0)
     moderated = (seeds == most) & (seeds > 1) & (of_seeds > EPSILON**2)
@@ -220,7 +243,10 @@ def _tested(scores: Sequence[Sequence[Doubles]], rows: int = 0) -> dict[str, Any
     statistics |= {"p": p, "p_holm": holm(p), "p_equivalent": holm(p_equivalent), "patients_se": np.sqrt(of_patients)}
     statistics |= {"seeds_se": np.where(seeds > 1, np.sqrt(of_seeds), np.nan), "df": df, "seeds": seeds}
     for times, name in DETECTABLE.items():
-        error_then, df_then = _error(of_seeds / times, of_patients, freedom + (times - 1) * seeds, patients)
+        of_patients_then = of_patients
+        if is_crossfitted:
+            of_patients_then = of_patients * enlargement(times * most) / enlargement(most)
+        error_then, df_then = _error(of_seeds / times, of_patients_then, freedom + (times - 1) * seeds, patients)
         detectable = (student.isf(LEVEL / 2, df_then) + student.isf(1 - POWER, df_then)) * error_then
         statistics[name] = np.where((seeds > 1) | (times == 1), detectable, np.nan)
     return statistics

@@ -40,14 +40,21 @@ def leave_one_out(
     macro means; by default all that have a score. NaN: the score is undefined.
     """
     probability, truth, owner = predictions.probability, predictions.truth, predictions.patient
+    part = predictions.part
     if unit != HEARTBEAT:
-        owner = owner[np.unique(predictions.recording, return_index=True)[1]]  # (n,) recordings from here
+        first = np.unique(predictions.recording, return_index=True)[1]  # (n,) recordings from here
+        owner, part = owner[first], None if part is None else part[first]
         probability, truth, _ = per_recording(probability, truth, predictions.recording, pool)
     patient = np.unique(owner, return_inverse=True)[1]  # (n,)
+    scores = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean over no class is NaN
-        scores = {name: (FAST.get(name) or computed_anew(name))(truth, probability, patient, multi) for name in metrics}
-        return {name: macro_means(values, classes) for name, values in scores.items()}
+        for name in metrics:
+            score = FAST.get(name) or computed_anew(name)
+            if part is not None and name in METRICS and METRICS[name].is_ranking:
+                score = by_part(score, part, classes)
+            scores[name] = macro_means(score(truth, probability, patient, multi), classes)
+    return scores
 
 
 def macro_means(values: Doubles, classes: Bools | None) -> Doubles:
@@ -61,6 +68,24 @@ def macro_means(values: Doubles, classes: Bools | None) -> Doubles:
     is_undefined = np.isnan(by_class)
     is_held = is_undefined & ~is_undefined.all(axis=1, keepdims=True)
     return np.asarray(np.nanmean(np.where(is_held, by_class[0], by_class), axis=1))
+
+
+def by_part(score: Score, part: Ints, classes: Bools | None) -> Score:
+    """Return the mean (1 + P,) of a score over parts (n,), each of patients of its own; one without a score is none."""
+
+    def mean(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
+        without = np.zeros(1 + patient.max() + 1)  # (1 + P,) how much less the sum over parts is
+        total, parts = 0.0, 0
+        for number in np.unique(part):
+            here = part == number
+            names, local = np.unique(patient[here], return_inverse=True)
+            values = macro_means(score(truth[here], probability[here], local, multi), classes)  # (1 + its patients,)
+            if np.isfinite(values[0]):
+                total, parts = total + values[0], parts + 1
+                without[1 + names] = values[0] - values[1:]
+        return np.asarray((total - without) / parts if parts else np.full(without.shape, np.nan))
+
+    return mean
 
 
 def computed_anew(metric: str) -> Score:

@@ -208,7 +208,7 @@ def pack(results: Results, file: Path) -> None:
     contents[f"plans/{results.plan.key}.json"] = digested_json(asdict(results.plan))
     files = [f"cells/{key}{suffix}" for key in results.rows for suffix in (".json", ".npz")]
     files += [f"cells/{key}.error.json" for key in results.failures]
-    files += [f"pretrained/{row.pretrain_key}/{RECORD_FILE}" for row in results.rows.values()]
+    files += [f"pretrained/{key}/{RECORD_FILE}" for row in results.rows.values() for key in row.encoders]
     for store, name in product(results.stores, files):
         if (path := store.root / name).is_file():
             contents.setdefault(name, path.read_bytes())

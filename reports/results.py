@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.results.arrays import Floats, Ints
 from benchmark.results.files import Damaged
 from benchmark.results.metrics import COLUMNS, per_recording
 from benchmark.results.names import ABLATION, BASELINE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, WINDOWS_SHA256
@@ -105,12 +104,15 @@ class Results:
         stored = (store for store in self.stores if (store.cells / f"{key}.npz").is_file())
         return next(stored, self.stores[0]).predictions(key)
 
-    def test_outputs(self, key: str, unit: str) -> tuple[Floats, Ints]:
-        """Read probability and truth (n, C) of a finished cell's windows, or of its recordings, pooled over windows."""
+    def test_outputs(self, key: str, unit: str) -> Predictions:
+        """Read the predictions of a finished cell's windows, or of its recordings, pooled over windows."""
         test = self.predictions(key)
         if unit == HEARTBEAT:
-            return test.probability, test.truth
-        return per_recording(test.probability, test.truth, test.recording, self.plan.pool)[:2]
+            return test
+        first = np.unique(test.recording, return_index=True)[1]  # (R,)
+        probability, *_ = per_recording(test.probability, test.truth, test.recording, self.plan.pool)
+        of_first = {name: values[first] for name, values in test.arrays().items()}
+        return Predictions(**of_first | {"probability": probability})
 
     @cached_property
     def pretrainings(self) -> dict[str, dict[str, Record]]:
@@ -118,14 +120,18 @@ class Results:
         readable, _ = self._records
         by_variant: dict[str, dict[str, Record]] = {name: {} for name in self.plan.variants}
         for cell, row in sorted(self.finished, key=lambda pair: pair[1].pretrain_seed or 0):
-            if row.pretrain_key in readable:
-                by_variant[cell.variant][row.pretrain_key] = readable[row.pretrain_key]
+            for key in row.encoders:
+                if key in readable:
+                    by_variant[cell.variant][key] = readable[key]
         return {name: records for name, records in by_variant.items() if records}
 
     def environment_of(self, key: str) -> list[tuple[str, str]]:
         """List what the scores of a cell depend on beside its key; nothing without a row."""
         row = self.rows.get(key)
-        return environment_of(row, self._records[0].get(row.pretrain_key)) if row else []
+        if row is None:
+            return []
+        records = [self._records[0].get(one) for one in row.encoders or [""]]
+        return list(dict.fromkeys(fact for record in records for fact in environment_of(row, record)))
 
     @cached_property
     def constant(self) -> set[tuple[Any, ...]]:
@@ -156,7 +162,7 @@ class Results:
         """Key -> record; damaged ones, and health measured on the windows of another run, are left out and named."""
         records: dict[str, Record] = {}
         unused = []
-        for key in sorted({row.pretrain_key for row in self.rows.values() if row.pretrain_key}):
+        for key in sorted({key for row in self.rows.values() for key in row.encoders}):
             for store in self.stores:
                 try:
                     if (record := store.record(key)) is not None:
@@ -195,8 +201,9 @@ def is_identical(first: Results, one: str, second: Results, two: str) -> bool:
     """Tell whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
     if first.rows[one].scores != second.rows[two].scores:
         return False
-    arrays = zip(vars(first.predictions(one)).values(), vars(second.predictions(two)).values(), strict=True)
-    return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in arrays)
+    arrays, others = first.predictions(one).arrays(), second.predictions(two).arrays()
+    pairs = [(arrays[name], others.get(name)) for name in arrays]
+    return all(b is not None and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
 
 
 def mean_over_subsets(scores: pd.DataFrame) -> pd.DataFrame:

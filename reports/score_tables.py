@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
+from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES, value_of
 from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.computers import computer_text, computers_of
@@ -108,12 +108,11 @@ def further_scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
     finished = [cell for cell in layout.cells if cell.key in results.rows]
     lines = []
     for cell in finished if metrics else ():
-        probability, truth = results.test_outputs(cell.key, unit)  # (n, C), (n, C)
+        test = results.test_outputs(cell.key, unit)
         multi = results.rows[cell.key].labels == "multi"
         for name in metrics:
-            metric = METRICS[name]
-            value = metric.score(truth, probability, multi) if len(truth) else np.nan
-            reason = metric.undefined if np.isnan(value) else ""
+            value = value_of(name, test.truth, test.probability, multi, test.part) if len(test.truth) else np.nan
+            reason = METRICS[name].undefined if np.isnan(value) else ""
             lines.append((*coordinates(cell), unit, name, value, reason, cell.key))
     frame = pd.DataFrame(lines, columns=list(results.scores.columns))
     return frame.astype({"value": float})

@@ -105,7 +105,8 @@ def source_text(facts: Mapping[str, Any]) -> str:
     """Return 'PTB-XL (simulated)' for the facts of a dataset or of the pretraining corpus."""
     source = "simulated" if facts["simulated"] else "real"
     if "parts" in facts:
-        source += f", cross-validated in {facts['parts']} parts by patient, not pretrained on"
+        how = "each tested by encoders of the others" if facts.get("crossfitted") else "not pretrained on"
+        source += f", cross-validated in {facts['parts']} parts by patient, {how}"
     return f"{facts['title']} ({source})"
 
 

@@ -19,8 +19,9 @@ from benchmark.config.config import Config, with_settings
 from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.joined import JOIN, datasets_in
-from benchmark.data.prepare import Prepared, cached, key_listing
+from benchmark.data.prepare import Prepared, cached, key_listing, unprepared
 from benchmark.data.segments import Segmentation
+from benchmark.data.splits import of_task
 from benchmark.machine import Machine
 from benchmark.results.names import CANDIDATE, RETRIEVAL
 from benchmark.results.store import Store
@@ -88,11 +89,13 @@ def print_dry_run(
     results: the store to continue, may be missing. variants: rows in place of those of the config. only: starts of the
     keys that are run alone, where the data are prepared. Raises ConfigError where no key begins so.
     """
-    sizes, prepared = sizes_of(config, folders)
-    columns: dict[str, Prepared] = {}
+    listed, prepared = datasets_of(config, folders)
+    sizes, columns = sizes_of(config, listed, prepared), dict[str, Prepared]()
     with suppress(KeyError):
         columns = with_columns(config, prepared)
+    views = {one.name: of_task(listed[one.dataset], one) for one in config.data.columns() if one.dataset in listed}
     work = work_of(config, folders, results, machine, columns, variants, only)
+    work = work or whole_work(config, views, machine, variants)
     grid, unit = work.grid, config.data.cut().unit_name
     cells = len(grid.distinct_cells())
     pretrainings, to_do = (sum(one.method.trains for one in part.pretrainings) for part in (grid, work))
@@ -144,28 +147,35 @@ def pretraining_seconds(
     return seconds
 
 
-def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[str, Prepared]]:
-    """Return the size of every dataset, counted or estimated, and the datasets that are in the cache.
+def datasets_of(config: Config, folders: Folders) -> tuple[dict[str, Prepared], dict[str, Prepared]]:
+    """Return every dataset as its tables list it, and the datasets, with joins, that are in the cache.
 
     One that is not there has no recordings.
     """
-    cut, listed, prepared = config.data.cut(), dict.fromkeys(names_of(config), 0), dict[str, Prepared]()
-    for name in listed:
+    listed, prepared = dict[str, Prepared](), dict[str, Prepared]()
+    for name in names_of(config):
+        listed[name] = unprepared(config.data.source(name), ())
         try:
             dataset = locate(config, name, folders)
         except DatasetError:
             continue  # the run refuses it
         listing = key_listing(dataset, config.data.prefix_of(name))
-        if data := cached(dataset, folders.cache, listing, cut):
+        listed[name] = unprepared(dataset, (listing or dataset.listing()).entries)
+        if data := cached(dataset, folders.cache, listing, config.data.cut()):
             prepared[name] = data
-        listed[name] = len((listing or dataset.listing()).entries)
     if prepared.keys() == listed.keys():
         prepared |= {data.name: data for data in joins_of(config, prepared, folders.cache)}
+    return listed, prepared
+
+
+def sizes_of(config: Config, listed: Mapping[str, Prepared], prepared: Mapping[str, Prepared]) -> dict[str, Size]:
+    """Return the size of every dataset and join, counted where it is prepared, else estimated."""
+    counts = {name: len(data.entries) for name, data in listed.items()}
     for name in (config.data.pretrain, *config.data.datasets):  # some are of several datasets
         parts = [part for joined in name.split(JOIN) for part in datasets_in(joined)]
-        listed[name] = sum(listed[part] for part in parts)
-    sizes = {name: estimated_size(count, cut) for name, count in listed.items()}
-    return sizes | {name: Size(len(data.entries), data.window_count) for name, data in prepared.items()}, prepared
+        counts[name] = sum(counts[part] for part in parts)
+    sizes = {name: estimated_size(count, config.data.cut()) for name, count in counts.items()}
+    return sizes | {name: Size(len(data.entries), data.window_count) for name, data in prepared.items()}
 
 
 def work_of(
@@ -176,8 +186,8 @@ def work_of(
     columns: dict[str, Prepared],
     variants: Variants,
     only: Sequence[str],
-) -> Work:
-    """Return the missing part of the grid; all of it where a dataset is not prepared for every row: no key is known."""
+) -> Work | None:
+    """Return the missing part of the grid; None where a dataset is not prepared for every row: no key is known."""
 
     def cut_before(dataset: Dataset, cut: Segmentation) -> Prepared:
         if form := cached(dataset, folders.cache, key_listing(dataset), cut):
@@ -189,5 +199,10 @@ def work_of(
             forms = external_forms(config, [locate(config, name, folders) for name in names_of(config)], cut_before)
             grid = make_grid(config, columns, machine, variants, forms)
             return missing(select(grid, only) if only else grid, Store(results))
-    grid = make_grid(config, {}, machine, variants)
+    return None
+
+
+def whole_work(config: Config, views: Mapping[str, Prepared], machine: Machine, variants: Variants) -> Work:
+    """Return the whole grid of columns that are not prepared for every row."""
+    grid = make_grid(config, views, machine, variants)
     return Work(grid, grid.pretrainings, grid.distinct_cells())

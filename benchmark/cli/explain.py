@@ -174,13 +174,16 @@ def sections_of(row: Row, store: Store) -> Iterator[tuple[str, Mapping[str, str 
     yield "undefined scores", flat(row.undefined)
     yield "notes", {str(number): line for number, line in enumerate(row.notes, start=1)}
     record = (store.record(row.pretrain_key) if row.pretrain_key else None) or {}
+    seed = f", seed {row.pretrain_seed}" if row.pretrain_key else ""
+    if row.part_keys:
+        seed += f"; one of {len(row.part_keys)}, each for a part of the patients"
     updates = f", {record['updates']} updates of {record['batch_size']} pairs" if record.get("updates") else ""
     labels = " of ".join(f"{row.counts[f'train_{name}']} {name}" for name in ("windows", "recordings", "patients"))
     computers = computers_of(record) if record.get("updates") else []
     yield (
         "made by",
         {
-            "encoder": f"{row.method}{updates}" + (f", seed {row.pretrain_seed}" if row.pretrain_key else ""),
+            "encoder": f"{row.method}{updates}{seed}",
             "labels": f"{100 * row.ratio:g} %: {labels}; seed {row.seed}",
             "evaluation": row.evaluation,
             "machine": computer_text(row.provenance),
@@ -192,7 +195,11 @@ def sections_of(row: Row, store: Store) -> Iterator[tuple[str, Mapping[str, str 
     files = {"row": store.cells / f"{row.key}.json", "predictions": store.cells / f"{row.key}.npz"}
     yield (
         "files",
-        files | ({"pretraining": store.pretrained / row.pretrain_key / RECORD_FILE} if row.pretrain_key else {}),
+        files
+        | {
+            f"pretraining{f' {part}' * bool(row.part_keys)}": store.pretrained / key / RECORD_FILE
+            for part, key in enumerate(row.encoders, start=1)
+        },
     )
 
 

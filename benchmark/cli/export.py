@@ -95,7 +95,7 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
             terminal.error(f"left out: {line}")
         for variant, title in run.plan.variants.items():
             finished = [(cell, row) for cell, row in run.finished if cell.variant == variant and row.pretrain_key]
-            seeds = {row.pretrain_key: row.pretrain_seed for _, row in finished}
+            seeds = {key: row.pretrain_seed for _, row in finished for key in row.encoders}
             if not seeds:
                 continue
             known[variant] = None
@@ -106,7 +106,7 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
                 listed = ", ".join(f"{seeds[key]} ({key})" for key in seeds)
                 raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
             folder = store.pretrained / keys[0]
-            cells = [cell for cell, row in finished if row.pretrain_key == keys[0]]
+            cells = [cell for cell, row in finished if keys[0] in row.encoders]
             return Pretrained(run, variant, folder, record_of(folder), cells)
     if not known:
         raise ConfigError(f"{results}: no encoder is finished yet; `status` shows how far the run is")

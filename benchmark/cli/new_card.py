@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 from benchmark.cli.main import OK
@@ -45,7 +44,7 @@ from benchmark.data.datasets.card_labels import labels_of, members
 from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.data.datasets.tables import read_table
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, missing_leads, reasons
-from benchmark.data.prepare import Prepared
+from benchmark.data.prepare import unprepared
 from benchmark.data.splits import Labels, TaskSpec, problem_of, split_of
 from benchmark.results.canonical import alike, identifier, is_shortened, spellings, states_nothing, truth
 from benchmark.results.files import write_atomic
@@ -375,5 +374,5 @@ def task_of_labels(dataset: CardDataset) -> tuple[Labels, str | None]:
     several = [len(entry.labels) > 1 for entry in entries if entry.labels]
     labels: Labels = "multi" if 2 * sum(several) > len(several) else "single"
     spec = TaskSpec(1, labels, "strict" if dataset.card.states_patients else "paper")
-    listed = cast(Prepared, SimpleNamespace(entries=entries, classes=dataset.classes, first_label_counts=False))
+    listed = unprepared(dataset, entries)
     return labels, problem_of(listed, split_of(listed, spec), spec) if dataset.classes else None

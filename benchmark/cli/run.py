@@ -102,7 +102,7 @@ def run_grid(
     cells = len(grid.distinct_cells())
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
-    needed = {cell.pretrain_key for cell in work.cells}
+    needed = {pretraining.key for cell in work.cells for pretraining in cell.pretrainings}
     if again := [one.key for one in work.pretrainings if one.key not in needed]:
         note(
             console, f"{counted(len(again), 'encoder')} of done cells, as {again[0]}: not there or damaged, made again"

@@ -100,6 +100,11 @@ def check_searchable(config: Config) -> None:
         raise ConfigError("tune: the search starts from one recipe for all methods; add --preset unified")
     if not tuned_methods(config):
         raise ConfigError(f"tune: {', '.join(config.compared())} trains nothing; name methods that do with --methods")
+    if config.data.folds:
+        raise ConfigError(
+            f"tune: every patient is tested (data.folds={config.data.folds}), and a search would choose on those who "
+            "are tested later; with --set data.folds=null it chooses, and the tuned config tests, on one split"
+        )
     if config.encoders:
         raise ConfigError("tune: a search is of one encoder, and several are named; name one with --encoder")
 

@@ -131,7 +131,8 @@ class Data(Section):
     """A recording's probabilities: the mean of those of its windows, or each class's maximum."""
     folds: Annotated[int, Field(ge=2, le=20)] | None = None
     """Parts of a cross-validation of the datasets without folds, under `protocol: strict`: every patient is tested by
-    what was learned without him, in parts that are drawn anew per seed and labelled subset. None: one split."""
+    what was learned without him, in parts that are drawn anew per seed and labelled subset; of a dataset that is
+    pretrained on as well, per seed, with an encoder for each part. None: one split."""
     leads: Annotated[list[str], BeforeValidator(leads_named)] = list(LEADS)
     """Leads downstream, by name or as one of the numbers 12, 8, 6, 3, 2, 1; others are zero. Pretraining has 12."""
     simulation: Simulation | None = None

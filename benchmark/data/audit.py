@@ -19,18 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
+from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared, skip_summary
 from benchmark.data.signals import AMPLITUDES, LIMB_LEADS, SignalFacts
 from benchmark.data.splits import (
     SEVERAL_LABELS,
+    SPLIT_SEED,
+    Part,
     Split,
     TaskSpec,
+    dealing_of,
     is_cross_validated,
     labels_under,
     left_out,
     problem_of,
     sides_of,
     split_of,
+    split_part,
     target_of,
     tested_recordings,
 )
@@ -70,7 +75,7 @@ class Recorded(NamedTuple):
     title: str
     signal: SignalFacts
     side: str
-    """Side of the split, '' where none is tested; the patient, where each is tested by what is learned on others."""
+    """Side of the split, '' where none is tested; where all are tested in parts, 'test' and the patient."""
     pretrained: bool
 
 
@@ -89,19 +94,27 @@ def audit(
     """
     findings, recordings, datasets = list[Finding](), list[Recorded](), set[str]()
     trained = {name: set(numbers.tolist()) for name, numbers in (joined or {}).items()}
+    in_parts = {prepared[name].dataset_name for name in tested if is_cross_validated(prepared[name], specs[name])}
+    crossfitted = in_parts & {*pretrain.split(JOIN)}
     for name, data in prepared.items():
-        spec, split, sides = specs[name], split_of(data, specs[name]), dict[int, str]()
+        spec, sides = specs[name], dict[int, str]()
+        splits = judged_splits(data, spec) if name in tested else [split_of(data, spec)]
         reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
         problem = None if data.entries else f"no recording is usable: {reasons or 'none is there'}. {data.how_to_get}"
         if name == pretrain:
-            trained[name] = set(split.train.tolist() if data.classes else range(len(data.entries)))
+            trained[name] = set(splits[0].train.tolist() if data.classes else range(len(data.entries)))
         if name in tested or (name == pretrain and data.classes):
-            problem = problem or problem_of(data, split, spec, is_scored=name in tested)
-        if name in tested:
-            findings += shared_patients(data, split)
-            sides = {int(r): side for side, numbers in sides_of(split).items() for r in numbers}
-            if is_cross_validated(data, spec):
-                sides = {int(r): f"test {data.entries[r].patient}" for r in tested_recordings(data, spec)}
+            problems = [problem_of(data, split, spec, is_scored=name in tested) for split in splits]
+            problem = problem or next(filter(None, problems), None)
+        is_dealt = data.dataset_name in crossfitted
+        if name in tested and is_cross_validated(data, spec):
+            tested_in = "test dealt" if is_dealt else "test"
+            sides = {int(r): f"{tested_in} {data.entries[r].patient}" for r in tested_recordings(data, spec)}
+        elif name in tested:
+            findings += shared_patients(data, splits[0])
+            sides = {int(r): side for side, numbers in sides_of(splits[0]).items() for r in numbers}
+        if is_dealt:
+            trained[name] = set(sides)
         findings += [Finding((name,), "fatal", problem.strip())] if problem else []
         findings += file_warnings(data) if data.dataset_name not in datasets else []
         datasets.add(data.dataset_name)
@@ -111,6 +124,14 @@ def audit(
             for r, (entry, signal) in enumerate(zip(data.entries, data.signals, strict=True))
         ]
     return [*findings, *copies(recordings)]
+
+
+def judged_splits(prepared: Prepared, spec: TaskSpec) -> list[Split]:
+    """Return the splits by which a column is judged before a run: its own, or those of parts as any seed deals them."""
+    if not is_cross_validated(prepared, spec):
+        return [split_of(prepared, spec)]
+    dealing = dealing_of([(prepared, spec)], SPLIT_SEED)
+    return [split_part(prepared, spec, Part(dealing, number)) for number in range(spec.folds)]
 
 
 def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
@@ -180,10 +201,12 @@ def copies(recordings: Sequence[Recorded]) -> Iterator[Finding]:
     equal = []
     for group, near in groups:
         sides = {(one.name, one.side) for one in group if one.side}
+        learned = {one.side for one in group if one.pretrained}
+        tested = {one.side for one in group if one.side.startswith("test")}
         leak = ""
         if len(sides) > len({name for name, _ in sides}):
             leak = "on two sides of a split"
-        elif any(side.startswith("test") for _, side in sides) and any(one.pretrained for one in group):
+        elif tested and learned and len(tested | learned) > 1:
             leak = "both pretrained on and tested"
         else:  # each recording once, whatever the number of tasks of its dataset
             group = [first for first, *_ in grouped(((one.dataset, one.recording), one) for one in group).values()]
@@ -230,7 +253,9 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
 
 
 def side_line(data: Prepared, spec: TaskSpec) -> str:
-    """Count the recordings of each side of a split, and name classes that none of them has."""
+    """Count the recordings of each side of a split, and name classes that none of them has; or count those in parts."""
+    if is_cross_validated(data, spec):
+        return f"{len(tested_recordings(data, spec))} recordings are tested, in {spec.folds} parts by patient"
     target, texts = target_of(data, spec), []
     for side, recordings in sides_of(split_of(data, spec)).items():
         absent = [data.classes[number] for number in np.flatnonzero(target[recordings].sum(axis=0) == 0)]

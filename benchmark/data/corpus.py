@@ -311,15 +311,19 @@ class Corpus:
                 yield Batch(x[0], x[-1], ids[0], ids[1], ids[2], text)
 
 
-def corpus_trials(prepared: Prepared, spec: TaskSpec) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def corpus_trials(
+    prepared: Prepared, spec: TaskSpec, recordings: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number the pseudo-trials to pretrain on, and their recordings, (T,) each.
 
-    All of a dataset without labels, else those of its training part; none where it cannot be split.
+    Those of given recordings; by default all of a dataset without labels, else those of its training part, none where
+    it cannot be split.
     """
     count = prepared.trials_of_each(spec.per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
-    chosen = split_of(prepared, spec).train if prepared.classes else recording
-    trials = np.flatnonzero(np.isin(recording, chosen))
+    if recordings is None:
+        recordings = split_of(prepared, spec).train if prepared.classes else recording
+    trials = np.flatnonzero(np.isin(recording, recordings))
     return trials, recording[trials]
 
 
@@ -328,12 +332,18 @@ def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
     return [prepared.entries[r] for r in np.unique(corpus_trials(prepared, spec)[1])]
 
 
-def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_embedder: str | None = None) -> Corpus:
+def corpus_of(
+    prepared: Prepared,
+    spec: TaskSpec,
+    device: torch.device,
+    text_embedder: str | None = None,
+    recordings: NDArray[np.int64] | None = None,
+) -> Corpus:
     """Return the corpus of `corpus_trials`; with an embedder, of the recordings with a report, and its embedding.
 
     Raises DatasetError if no recording is usable.
     """
-    chosen, recording = corpus_trials(prepared, spec)  # (T,), (T,)
+    chosen, recording = corpus_trials(prepared, spec, recordings)  # (T,), (T,)
     if not len(chosen):
         raise DatasetError(
             f"{prepared.title}: no recording to pretrain on has the {spec.per_trial} "

@@ -35,7 +35,7 @@ from pydantic import TypeAdapter
 from threadpoolctl import threadpool_limits
 
 from benchmark.data.damage import INDEX, WINDOWS, remember, remove_damaged, stamp_of
-from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
+from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, DatasetInfo, Entry, Listing, Unusable
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import SignalFacts, outline_of, signal_digest, signal_doubts
 from benchmark.process import shared_map
@@ -142,6 +142,25 @@ class Prepared:
     def window_count(self) -> int:
         """Windows of all recordings."""
         return int(self.trials_of_each(1).sum())
+
+
+def unprepared(about: DatasetInfo, entries: Sequence[Entry]) -> Prepared:
+    """Return a dataset as its tables list it, without windows: all that a split needs. Its fingerprint is its name."""
+    return Prepared(
+        name=about.name,
+        title=about.title,
+        classes=about.classes,
+        form="",
+        simulated=False,
+        windows=np.empty((0, 0, 0), np.float16),
+        first_window=np.zeros(len(entries) + 1, np.int64),
+        entries=tuple(entries),
+        signals=(),
+        skipped=(),
+        fingerprint=about.name,
+        folder=Path(),
+        first_label_counts=about.first_label_counts,
+    )
 
 
 def prepare(

@@ -4,7 +4,8 @@ Splits: official folds where the dataset has them; else `paper`, the authors' la
 the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. Named
 tasks without folds have MERL's shares, shuffled once. In a cross-validation (`TaskSpec.folds`) patients are dealt into
 K parts, stratified by class, anew for each seed and labelled subset; each part is tested by what is learned on the
-others, of whose patients every eighth is validated on. Folds and names may put a patient on two sides, which a run
+others, of whose patients every eighth is validated on. Columns that are pretrained on as well are dealt together, by
+the seed alone (`benchmark.run.crossfit`). Folds and names may put a patient on two sides, which a run
 refuses (`benchmark.data.audit`). A named task is the same recordings under other labels: PTB-XL's six (Strodthoff et
 al. 2021, JBHI 25:1519), and those of Chapman, Ningbo and CPSC2018 by MERL (Liu et al. 2024, ICML).
 """
@@ -99,6 +100,10 @@ HELD_OUT = 8
 """One patient in eight of those whom a part of a cross-validation does not test is used for validation."""
 
 
+Label = tuple[int, int]
+"""Number of a column, and index of a class there."""
+
+
 class Split(NamedTuple):
     """Indices into the entries that were split, each ascending."""
 
@@ -157,8 +162,11 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
         sides = _last_tenths(of_class.values())
     else:
         random = np.random.default_rng(SPLIT_SEED)
-        strata = _strata(entries, classes, usable)
-        sides = _last_tenths([stratum[i] for i in random.permutation(len(stratum))] for stratum in strata)
+        recordings = grouped((entries[index].patient, index) for index in usable)
+        sides = _last_tenths(
+            [recordings[stratum[i]] for i in random.permutation(len(stratum))]
+            for stratum in _by_rarest(_labels_of(prepared, spec, usable))
+        )
     tested_too = [index for index in labelled if entries[index].fold == ALWAYS_TESTED]
     return _split((sides[0], sides[1], [*sides[2], *tested_too]))
 
@@ -177,20 +185,23 @@ def _shuffled(rest: list[int]) -> list[list[int]]:
     return [*train_test_split(rest, test_size=VALIDATION_SHARE, random_state=SPLIT_SEED), test]
 
 
-def _strata(
-    entries: Sequence[Entry], classes: Sequence[tuple[int, ...] | None], usable: Iterable[int]
-) -> list[list[list[int]]]:
-    """List, for each class, the patients whose rarest class it is, in name order, each as a list of recordings."""
-    recordings = grouped((entries[index].patient, index) for index in usable)
-    labels_of = {
-        patient: {label for i in indices for label in classes[i] or ()} or {NO_CLASS}
-        for patient, indices in recordings.items()
-    }
+def _labels_of(prepared: Prepared, spec: TaskSpec, recordings: Iterable[int], column: int = 0) -> dict[str, set[Label]]:
+    """Return the labels of each patient of some recordings."""
+    classes = labels_under(prepared, spec)
+    labels_of: dict[str, set[Label]] = {}
+    for index in recordings:
+        labels = {(column, label) for label in classes[index] or ()}
+        labels_of.setdefault(prepared.entries[index].patient, set()).update(labels)
+    return labels_of
+
+
+def _by_rarest(labels_of: Mapping[str, set[Label]]) -> list[list[str]]:
+    """Group patients, in name order, by the rarest of their labels; those without one are the last group."""
     patients_with = Counter(label for labels in labels_of.values() for label in labels)
-    rarest = {
-        patient: min(labels, key=lambda label: (patients_with[label], label)) for patient, labels in labels_of.items()
-    }
-    strata = grouped((rarest[patient], indices) for patient, indices in sorted(recordings.items()))
+    strata = grouped(
+        (min(labels, key=lambda label: (patients_with[label], label), default=(NO_CLASS, 0)), patient)
+        for patient, labels in sorted(labels_of.items())
+    )
     return [patients for _, patients in sorted(strata.items())]
 
 
@@ -217,14 +228,49 @@ def tested_recordings(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
     return np.flatnonzero([labels is not None for labels in labels_under(prepared, spec)])
 
 
-def split_part(prepared: Prepared, spec: TaskSpec, part: int, seed: int) -> Split:
-    """Return the split whose test side is one of the `spec.folds` parts that a seed deals."""
-    strata = _strata(prepared.entries, labels_under(prepared, spec), tested_recordings(prepared, spec).tolist())
+@dataclass(frozen=True)
+class Dealing:
+    """Patients in the order in which a seed has dealt them into the parts of a cross-validation."""
+
+    patients: tuple[str, ...]
+    parts: int
+
+    def sides(self, part: int) -> dict[str, int]:
+        """Return the side of each patient, by its number in `Split`, where one of the parts is tested."""
+        rest = [patient for position, patient in enumerate(self.patients) if position % self.parts != part]
+        tested = self.patients[part :: self.parts]
+        return dict.fromkeys(rest, 0) | dict.fromkeys(rest[::HELD_OUT], 1) | dict.fromkeys(tested, 2)
+
+
+class Part(NamedTuple):
+    """One part of a cross-validation."""
+
+    dealing: Dealing
+    number: int
+
+
+def dealing_of(columns: Sequence[tuple[Prepared, TaskSpec]], seed: int) -> Dealing:
+    """Deal the patients of one or several columns, stratified by each patient's rarest class; equal names are one.
+
+    Columns that share encoders are dealt together, so that nobody whom one of them tests is learned from in another.
+    """
+    labels_of: dict[str, set[Label]] = {}
+    for number, (prepared, spec) in enumerate(columns):
+        for patient, labels in _labels_of(prepared, spec, tested_recordings(prepared, spec), number).items():
+            labels_of.setdefault(patient, set()).update(labels)
     random = np.random.default_rng([SPLIT_SEED, seed])
-    patients = [stratum[position] for stratum in strata for position in random.permutation(len(stratum))]
-    rest = [patient for position, patient in enumerate(patients) if position % spec.folds != part]
-    train = [patient for position, patient in enumerate(rest) if position % HELD_OUT]
-    return _split([[*chain(*side)] for side in (train, rest[::HELD_OUT], patients[part :: spec.folds])])
+    strata = _by_rarest(labels_of)
+    dealt = [stratum[position] for stratum in strata for position in random.permutation(len(stratum))]
+    return Dealing(tuple(dealt), columns[0][1].folds)
+
+
+def split_part(prepared: Prepared, spec: TaskSpec, part: Part) -> Split:
+    """Return the split of a column whose test side is one part of a cross-validation."""
+    side_of = part.dealing.sides(part.number)
+    sides: list[list[int]] = [[], [], []]
+    for index in tested_recordings(prepared, spec).tolist():
+        sides[side_of[prepared.entries[index].patient]].append(index)
+    return _split(sides)
 
 
 def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:

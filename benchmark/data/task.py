@@ -26,6 +26,7 @@ from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import zero_missing_leads
 from benchmark.data.splits import (
+    Part,
     TaskSpec,
     labelled_subset,
     problem_of,
@@ -208,14 +209,14 @@ def sides_for_tasks(
     *,
     device: torch.device,
     tested: bool = True,
-    part: tuple[int, int] | None = None,
+    part: Part | None = None,
 ) -> Sides:
     """Return the sides of a dataset's tasks; one without a usable recording is empty, as are all without a split.
 
     tested: False leaves the test side empty without reading a window of it. part: of a cross-validation the part that
-    is tested, and the seed that deals them.
+    is tested.
     """
-    split = split_of(prepared, spec) if part is None else split_part(prepared, spec, *part)
+    split = split_of(prepared, spec) if part is None else split_part(prepared, spec, part)
     recordings = split._asdict() | ({} if tested else {"test": split.test[:0]})
     trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
     numbers = {side: np.flatnonzero(np.isin(trials.recording, chosen)) for side, chosen in recordings.items()}

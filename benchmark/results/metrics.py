@@ -140,6 +140,8 @@ class Metric:
     """Truth and probability (n, C), and whether a sample can have several labels -> value, NaN where undefined."""
     undefined: str
     """Why it can be undefined."""
+    is_ranking: bool = False
+    """Compares the probabilities of samples: where parts have encoders of their own, it is the mean over parts."""
     multi_alone: bool = False
     """Defined for multi-label tasks only."""
     lower_is_better: bool = False
@@ -148,11 +150,13 @@ class Metric:
 NO_SAMPLE, NO_BOTH = "no test window", "no class has both signs in the test set"
 METRICS = {
     "f1": Metric("F1", "macro F1", "column", f1, "no class in truth or prediction"),
-    "auroc": Metric("AUROC", "macro AUROC", "column", auroc, NO_BOTH),
+    "auroc": Metric("AUROC", "macro AUROC", "column", auroc, NO_BOTH, is_ranking=True),
     "acc": Metric("ACC", "ACC", "column", accuracy, NO_SAMPLE),
     "acc_per_label": Metric("ACC per label", "ACC per label", "stored", label_accuracy, NO_SAMPLE, multi_alone=True),
-    "auprc": Metric("AUPRC", "macro AUPRC", "further", auprc, NO_BOTH),
-    "sens90": Metric("Sens@90", "macro sensitivity at 90 % specificity", "further", sensitivity, NO_BOTH),
+    "auprc": Metric("AUPRC", "macro AUPRC", "further", auprc, NO_BOTH, is_ranking=True),
+    "sens90": Metric(
+        "Sens@90", "macro sensitivity at 90 % specificity", "further", sensitivity, NO_BOTH, is_ranking=True
+    ),
     "brier": Metric("Brier", "macro Brier score", "further", brier, NO_BOTH, lower_is_better=True),
     "ece": Metric("ECE", "ECE", "further", ece, NO_SAMPLE, lower_is_better=True),
 }
@@ -181,11 +185,23 @@ def no_scores(reason: str, *, multi: bool) -> Scores:
     return Scores(dict.fromkeys(names), dict.fromkeys(names, reason))
 
 
-def score(probability: Floats, truth: Ints, *, multi: bool) -> Scores:
-    """Score (n, C) probabilities against an (n, C) multi-hot truth by all stored metrics."""
+def value_of(name: str, truth: Ints, probability: Floats, multi: bool, part: Ints | None = None) -> float:
+    """Return a metric of truth and probability (n, C), NaN where undefined.
+
+    part: (n,) of a cross-fitting. Probabilities of different encoders are on different scales, so that a ranking is
+    the mean over the parts; decisions are counted over all parts at once.
+    """
+    metric = METRICS[name]
+    if part is None or not metric.is_ranking:
+        return metric.score(truth, probability, multi)
+    return macro(np.array([metric.score(truth[part == k], probability[part == k], multi) for k in np.unique(part)]))
+
+
+def score(probability: Floats, truth: Ints, *, multi: bool, part: Ints | None = None) -> Scores:
+    """Score (n, C) probabilities against an (n, C) multi-hot truth by all stored metrics; part as of `value_of`."""
     scores = no_scores(NO_SAMPLE, multi=multi)
     for name in scores.values if len(truth) else ():
-        value = METRICS[name].score(truth, probability, multi)
+        value = value_of(name, truth, probability, multi, part)
         scores.undefined[name] = METRICS[name].undefined
         if not np.isnan(value):
             scores.values[name] = value
@@ -201,11 +217,21 @@ def score_retrieval(hits: Floats) -> Scores:
 
 
 def score_both_units(
-    probability: Floats, truth: Ints, recording: Texts, *, multi: bool, pool: Pool = "mean"
+    probability: Floats,
+    truth: Ints,
+    recording: Texts,
+    *,
+    multi: bool,
+    pool: Pool = "mean",
+    part: Ints | None = None,
 ) -> dict[str, Scores]:
-    """Score probabilities per heartbeat and per recording."""
+    """Score probabilities per heartbeat and per recording; part as of `value_of`."""
     pooled, pooled_truth, _ = per_recording(probability, truth, recording, pool)
-    return {HEARTBEAT: score(probability, truth, multi=multi), RECORDING: score(pooled, pooled_truth, multi=multi)}
+    part_of_recording = None if part is None else part[np.unique(recording, return_index=True)[1]]  # (R,)
+    return {
+        HEARTBEAT: score(probability, truth, multi=multi, part=part),
+        RECORDING: score(pooled, pooled_truth, multi=multi, part=part_of_recording),
+    }
 
 
 def pooled_by(group: Positions, probability: Floats, pool: Pool) -> Floats:

@@ -110,6 +110,13 @@ class Row:
     format: int = ROW_FORMAT
     subset: Count = 0
     """Number of its labelled subset among the runs of the seed."""
+    part_keys: list[Key] = field(default_factory=list)
+    """Keys of the encoders of the parts of a cross-fitting, `pretrain_key` first."""
+
+    @property
+    def encoders(self) -> list[str]:
+        """Keys of all its pretrainings."""
+        return self.part_keys or ([self.pretrain_key] if self.pretrain_key else [])
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -133,6 +140,12 @@ class Predictions:
     """(n,)"""
     patient: Texts
     """(n,)"""
+    part: Ints | None = None
+    """(n,) number of the part of a cross-fitting, whose encoder predicted it; None where one encoder did."""
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the arrays that there are, by name."""
+        return {name: values for name, values in vars(self).items() if values is not None}
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -257,7 +270,7 @@ class Store:
     def save_row(self, row: Row, predictions: Predictions) -> None:
         """Write predictions, then the row with both digests, then remove an earlier failure's file."""
         arrays = BytesIO()
-        np.savez_compressed(arrays, **vars(predictions))
+        np.savez_compressed(arrays, **predictions.arrays())
         write_atomic(self.cells / f"{row.key}.npz", arrays.getvalue())
         body, sha256 = asdict(row), hashlib.sha256(arrays.getvalue()).hexdigest()
         envelope = {"row": body, "row_sha256": content_digest(body), "predictions_sha256": sha256}

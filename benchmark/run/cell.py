@@ -4,29 +4,43 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmark.config.config import Config, with_settings
 from benchmark.data.prepare import Prepared, open_prepared
-from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated, open_task_view
-from benchmark.data.task import Task, coverage, sides_for_tasks, task_on
+from benchmark.data.splits import SPLIT_VERSION, Part, TaskSpec, is_cross_validated, open_task_view
+from benchmark.data.task import Sides, Task, coverage, sides_for_tasks, task_on
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine import computer
 from benchmark.results.files import digest
 from benchmark.results.metrics import RECALLS, no_scores, score_both_units, score_retrieval, untested_note
 from benchmark.results.names import RECORDING, RETRIEVAL, UNITS, VALIDATION
 from benchmark.results.store import Predictions, Row
+from benchmark.run.crossfit import opened_columns, parts_of, refuse_seen
 from benchmark.run.grid import Cell, Context, spec_of
 from benchmark.training.checkpoint import load_encoder
 from benchmark.training.evaluations import evaluate, evaluate_classical
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.probes import EvaluationCache
+from methods.encoders.base import Encoder
 
 UNTESTED = "judged on validation patients alone"  # a cell of `tune`; its row has validation scores in `training`
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the cells of a job share: encoders on one dataset."""
+
+    sides: dict[tuple[TaskSpec, bool, Part | None], Sides] = field(default_factory=dict)
+    """Spec, whether it is tested, and part of a cross-validation -> what its tasks share."""
+    encoders: dict[str, Encoder] = field(default_factory=dict)
+    """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
+    caches: dict[str, EvaluationCache] = field(default_factory=dict)
+    """Key of the pretraining -> what its evaluations share: features of the same windows differ between encoders."""
 
 
 class CellInput(NamedTuple):
@@ -37,7 +51,7 @@ class CellInput(NamedTuple):
     context: Context
 
 
-def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
+def run_cell(cell: Cell, context: Context, known: Shared) -> None:
     """Run one cell and store its row; `known`: results that the cells of its task share.
 
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
@@ -54,8 +68,8 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
         nothing = np.empty((0, folds[0].test.target.shape[1]), np.float32)  # (0, C)
         outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in folds]
     else:
-        outcomes = [learn_on(inputs, fold, known) for fold in folds]
-    predictions, facts, split = merged(prepared, folds, outcomes)
+        outcomes = [learn_on(of_part(inputs, number, fold), fold, known) for number, fold in enumerate(folds)]
+    predictions, facts, split = merged(prepared, folds, outcomes, is_crossfitted="dealt_by" in cell.content)
     notes = [note for fold in folds for note in fold.notes] + [note for outcome in outcomes for note in outcome.notes]
     if reason := unscored or ("" if is_tested else UNTESTED):
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
@@ -64,7 +78,7 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
         scores = {RECORDING: score_retrieval(predictions.probability)}
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
-        scores = score_both_units(*judged, multi=multi, pool=spec.pool)
+        scores = score_both_units(*judged, multi=multi, pool=spec.pool, part=predictions.part)
         notes += untested_note(predictions.truth, prepared.classes)
     row = Row(
         **identity_of(cell),
@@ -80,12 +94,11 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     context.store.save_row(row, predictions)
 
 
-def folds_of(inputs: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
+def folds_of(inputs: CellInput, prepared: Prepared, spec: TaskSpec, known: Shared) -> list[Task]:
     """Make a cell's task, or those of the parts of its cross-validation."""
     cell, is_tested, device = inputs.cell, inputs.cell.evaluation != VALIDATION, inputs.context.device
-    is_one = not is_cross_validated(prepared, spec)
     tasks = []
-    for part in [None] if is_one else [(number, cell.draw_seed) for number in range(spec.folds)]:
+    for part in parts_of_cell(inputs, prepared, spec):
         key = spec, is_tested, part
         if key not in known.sides:
             known.sides[key] = sides_for_tasks(prepared, spec, device=device, tested=is_tested, part=part)
@@ -93,8 +106,31 @@ def folds_of(inputs: CellInput, prepared: Prepared, spec: TaskSpec, known: Evalu
     return tasks
 
 
+def parts_of_cell(inputs: CellInput, prepared: Prepared, spec: TaskSpec) -> Sequence[Part | None]:
+    """Return the parts of a cell's cross-validation, None for a cell of one task.
+
+    Where the column is cross-fitted the seed deals them; else each labelled subset deals its own.
+    """
+    cell = inputs.cell
+    if not is_cross_validated(prepared, spec):
+        return [None]
+    columns = opened_columns(inputs.config, inputs.context.folders)
+    if cell.dataset in columns:
+        return parts_of(columns, cell.seed)
+    return parts_of({cell.dataset: (prepared, spec)}, cell.draw_seed)
+
+
+def of_part(inputs: CellInput, number: int, fold: Task) -> CellInput:
+    """Return the input with the encoder of a part. Raises ValueError where it has seen whom the part tests."""
+    if not inputs.cell.parts:
+        return inputs
+    pretraining = inputs.cell.parts[number]
+    refuse_seen(inputs.context.store, pretraining.key, fold.test.patient.tolist())
+    return inputs._replace(cell=replace(inputs.cell, pretraining=pretraining))
+
+
 def merged(
-    prepared: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome]
+    prepared: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome], *, is_crossfitted: bool = False
 ) -> tuple[Predictions, dict[str, Any], dict[str, str]]:
     """Merge the parts of a cross-validation, or give the one task as it is.
 
@@ -107,6 +143,7 @@ def merged(
         np.concatenate([test.truth()[:scored] for test, scored in tests]),
         np.concatenate([test.recording[:scored] for test, scored in tests]),
         np.concatenate([test.patient[:scored] for test, scored in tests]),
+        np.repeat(np.arange(len(tests)), [scored for _, scored in tests]) if is_crossfitted else None,
     )
     counts, digests = [fold.counts() for fold in folds], [fold.digests() for fold in folds]
     if len(folds) == 1:
@@ -120,7 +157,7 @@ def merged(
         "training": {"seconds": sum(part["seconds"] for part in training), "parts": training},
         "counts": {name: round(sum(part[name] for part in counts) / len(counts)) for name in counts[0]} | tested,
     }
-    in_order = Predictions(**{name: values[order] for name, values in vars(predictions).items()})
+    in_order = Predictions(**{name: values[order] for name, values in predictions.arrays().items()})
     return in_order, facts, {side: digest([part[side] for part in digests]) for side in digests[0]}
 
 
@@ -128,7 +165,7 @@ def of_queries(hits: Predictions) -> Predictions:
     """Take a line per recording, by name, of those whose patient has others, from hits (n, 4) of windows."""
     first = np.unique(hits.recording, return_index=True)[1]  # (R,)
     queries = first[np.isfinite(hits.probability[first, 0])]  # (Q,)
-    return Predictions(**{name: values[queries] for name, values in vars(hits).items()})
+    return Predictions(**{name: values[queries] for name, values in hits.arrays().items()})
 
 
 def identity_of(cell: Cell) -> dict[str, Any]:
@@ -138,10 +175,11 @@ def identity_of(cell: Cell) -> dict[str, Any]:
         "variant": cell.variant.name,
         "method": cell.variant.method_name,
         "pretrain_seed": cell.pretraining.seed if cell.pretraining else None,
+        "part_keys": [pretraining.key for pretraining in cell.parts],
     }
 
 
-def learn_on(inputs: CellInput, task: Task, known: EvaluationCache) -> Outcome:
+def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
     """Learn the task or, for an external encoder, its windows of the task's recordings (`learn`)."""
     if inputs.cell.external_windows is None:
         return learn(inputs, task, known)
@@ -156,7 +194,7 @@ def learn_on(inputs: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     return Outcome(predictions, outcome.training, [*notes, *outcome.notes])
 
 
-def learn(inputs: CellInput, task: Task, known: EvaluationCache) -> Outcome:
+def learn(inputs: CellInput, task: Task, known: Shared) -> Outcome:
     """Run the cell's evaluation on its task and note its seconds. Raises FileNotFoundError without its weights."""
     started, cell = time.perf_counter(), inputs.cell
     if cell.pretraining is None:
@@ -166,8 +204,9 @@ def learn(inputs: CellInput, task: Task, known: EvaluationCache) -> Outcome:
             kind, _ = inputs.config.encoder_of(cell.pretraining.method)
             known.encoders[cell.pretrain_key] = load_encoder(inputs.context.store.pretrained / cell.pretrain_key, kind)
         encoder, method = known.encoders[cell.pretrain_key], cell.pretraining.method
+        cache = known.caches.setdefault(cell.pretrain_key, EvaluationCache(inputs.context.precision))
         outcome = evaluate(
-            cell.evaluation, encoder, task, inputs.config, method=method, seed=cell.draw_seed, cache=known
+            cell.evaluation, encoder, task, inputs.config, method=method, seed=cell.draw_seed, cache=cache
         )
     return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
 

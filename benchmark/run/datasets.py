@@ -28,6 +28,7 @@ from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test
 from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
+from benchmark.run.crossfit import corpus_of_part, crossfitted, parts_of, tested_of_corpus
 from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
@@ -98,8 +99,15 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
         chosen_by = [[view.fingerprint, spec.dividing()] for view, spec in views]
         joins.append(join(config.data.pretrain, members, cache, chosen_by=chosen_by))
     corpus = joins[0] if joins else prepared[config.data.pretrain]
+    both = {column.name: of_task(prepared[column.dataset], column) for column in tested_of_corpus(config)}
+    in_parts = {view.dataset_name for view, _ in crossfitted(config, both).values()}
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
+        if ends := in_parts.intersection(datasets_in(name)):
+            raise DatasetError(
+                f"{name}: everybody in {' and '.join(sorted(ends))} is pretrained on and tested in parts "
+                "(data.folds), and a transport has one encoder: leave the transport out, or --set data.folds=null"
+            )
         learned, tested = (of_task(prepared[end.dataset], end) for end in transport.ends)
         spec = config.task_spec(config.finetune, learned.name)
         split = split_of(learned, spec)
@@ -121,7 +129,7 @@ def untested(config: Config, data: Prepared) -> Ints:
         return np.arange(len(data.entries))
     views = withheld_by(config, data)
     if any(is_cross_validated(view, spec) for view, spec in views):
-        return np.empty(0, np.int64)
+        return np.arange(len(data.entries))  # of whom the encoder of each part sees others (benchmark.run.crossfit)
     splits = [split_of(view, spec) for view, spec in views]
     held_out = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
     train = sorted({int(r) for split in splits for r in split.train})
@@ -155,13 +163,6 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> tuple[list[st
     columns = config.data.columns()
     findings = audit_of(config, prepared, [column.name for column in columns])
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
-    for column in columns:
-        spec = config.task_spec(config.finetune, column.name)
-        if column.dataset in config.data.corpora and is_cross_validated(prepared[column.name], spec):
-            raise DatasetError(
-                f"{prepared[column.name].title}: every patient is tested (data.folds={spec.folds}), so that none is "
-                f"left to pretrain on: leave {column.dataset} out of --pretrain-dataset"
-            )
     corpus = prepared[config.data.pretrain]
     usable = split_of(corpus, config.task_spec(config.pretrain)).train if corpus.classes else corpus.entries
     if corpus.name in fatal and not len(usable):
@@ -264,8 +265,11 @@ def make_plan(
         PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed, cell.subset)
         for cell in grid.cells
     ]
-    corpus, columns = prepared[config.data.pretrain], config.data.columns()
+    corpus, columns, in_parts = prepared[config.data.pretrain], config.data.columns(), crossfitted(config, prepared)
     used = pretrained_entries(corpus, config.task_spec(config.pretrain))
+    if in_parts:
+        numbers = corpus_of_part(corpus, in_parts, parts_of(in_parts, config.seeds[0])[0])
+        used = [corpus.entries[number] for number in numbers]
     external = {
         variant.name: {
             "elsewhere": {
@@ -283,7 +287,11 @@ def make_plan(
         "config": config.model_dump(mode="json"),
         "variants": {variant.name: variant.title for variant in grid.variants},
         "roles": {variant.name: variant.facts() | external.get(variant.name, {}) for variant in grid.variants},
-        "datasets": {column.name: column_facts(prepared[column.name], column, config) for column in columns},
+        "datasets": {
+            column.name: column_facts(prepared[column.name], column, config)
+            | ({"crossfitted": True} if column.name in in_parts else {})
+            for column in columns
+        },
         "pretraining": {
             **facts_of(corpus),
             "name": corpus.name,

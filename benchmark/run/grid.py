@@ -42,6 +42,7 @@ from benchmark.results.names import (
     name_on_any,
 )
 from benchmark.results.store import Store, cell_key
+from benchmark.run.crossfit import Columns, crossfitted, dealt_by
 from benchmark.training.evaluations import VERSIONS, settings_of
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import get_method, sources_of
@@ -188,6 +189,7 @@ class Pretraining:
     variant: Variant
     seed: int
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `key` is the digest of
+    part: int | None = None  # of a cross-fitting, whose patients it does not see
 
     @property
     def method(self) -> type[PretrainMethod]:
@@ -198,7 +200,8 @@ class Pretraining:
     @property
     def name(self) -> str:
         """Name in the progress display and in messages."""
-        return f"{self.variant.name} pretrain seed {self.seed}"
+        name = f"{self.variant.name} pretrain seed {self.seed}"
+        return name if self.part is None else f"{name} part {self.part + 1}"
 
 
 @dataclass(frozen=True)
@@ -217,11 +220,18 @@ class Cell:
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `key` is the digest of
     external_windows: Path | None = field(default=None, compare=False)
     """Folder of the column's recordings as windows of an external encoder (docs/METHODS.md); None for any other."""
+    parts: tuple[Pretraining, ...] = ()
+    """Of a cross-fitting the pretraining of each part, `pretraining` first; () where one encoder is evaluated."""
 
     @property
     def pretrain_key(self) -> str:
         """Key of the pretraining; '' for none."""
         return self.pretraining.key if self.pretraining else ""
+
+    @property
+    def pretrainings(self) -> tuple[Pretraining, ...]:
+        """All pretrainings that it evaluates."""
+        return self.parts or ((self.pretraining,) if self.pretraining else ())
 
     @property
     def draw_seed(self) -> int:
@@ -309,10 +319,24 @@ def pretraining_of(
     return Pretraining(digest(content), variant, seed, content)
 
 
+def pretrainings_of(
+    config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str], columns: Columns
+) -> list[Pretraining]:
+    """List the pretrainings of a variant at a seed: one of each part where columns are cross-fitted and it trains."""
+    whole = pretraining_of(config, variant, seed, fingerprint, mode)
+    if whole is None or not columns or not whole.method.trains:
+        return [whole] if whole else []
+    pretrainings = []
+    for part in range(config.data.folds or 0):
+        content = whole.content | {"part": [part, *dealt_by(columns, seed)]}
+        pretrainings.append(replace(whole, key=digest(content), content=content, part=part))
+    return pretrainings
+
+
 def spec_of(config: Config, evaluation: str, column: str) -> TaskSpec:
     """Return an evaluation's task settings; a search is judged on all validation patients, and sees their labels."""
     spec = config.task_spec(config.finetune, column)
-    return replace(spec, validation_labels="whole", folds=0) if evaluation == VALIDATION else spec
+    return replace(spec, validation_labels="whole") if evaluation == VALIDATION else spec
 
 
 def cell_content(config: Config, cell: Cell, fingerprint: str, mode: Mapping[str, str]) -> dict[str, Any]:
@@ -326,7 +350,7 @@ def cell_content(config: Config, cell: Cell, fingerprint: str, mode: Mapping[str
     }
     if cell.pretraining is None:
         return content | {"segmentation": config.data.segmentation.kind}
-    content |= {"pretrain": cell.pretrain_key, "mode": dict(mode)}
+    content |= {"pretrain": [part.key for part in cell.parts] or cell.pretrain_key, "mode": dict(mode)}
     if cell.evaluation == FINETUNE:
         content["encoder_dropout"] = config.finetuning(cell.pretraining.method).encoder_dropout
     return content
@@ -376,25 +400,30 @@ def make_grid(
 ) -> Grid:
     """Expand a config to its grid on prepared data; a dataset that is not there is taken to hash to its name.
 
+    prepared has all columns of the corpus's datasets, if only as they are listed, where they may be cross-fitted.
     variants: rows in place of the config's. forms: (method, column) -> the column's recordings, cut to the windows of
     the method's external encoder. Raises ConfigError as `refuse_lone_windows`.
     """
     variants, mode = variants or variants_of(config), machine.mode()
     refuse_lone_windows(config, variants)
     names = [config.data.pretrain, *(column.name for column in config.data.columns())]
+    columns = crossfitted(config, prepared)
     corpus, *fingerprints = [prepared[name].fingerprint if name in prepared else name for name in names]
     pretrainings: dict[str, Pretraining] = {}
     cells: list[Cell] = []
     for variant in variants:
         row = with_settings(config, variant.settings)
         for seed in config.seeds:
-            pretraining = pretraining_of(row, variant, seed, corpus, mode)
-            if pretraining:
-                pretraining = pretrainings.setdefault(pretraining.key, pretraining)
+            encoders = pretrainings_of(row, variant, seed, corpus, mode, columns)
+            encoders = [pretrainings.setdefault(one.key, one) for one in encoders]
+            pretraining = encoders[0] if encoders else None
             for table, evaluation, ratio in planned(config, variant):
                 for column, fingerprint in zip(names[1:], fingerprints, strict=True):
-                    cell = Cell("", variant, pretraining, evaluation, table, column, ratio, seed)
+                    parts = tuple(encoders) if column in columns and len(encoders) > 1 else ()
+                    cell = Cell("", variant, pretraining, evaluation, table, column, ratio, seed, parts=parts)
                     content = cell_content(row, cell, fingerprint, mode)
+                    if column in columns:
+                        content["dealt_by"] = dealt_by(columns, seed)
                     if form := (forms or {}).get((variant.method_name, column)):
                         content["own"] = form.fingerprint
                         cell = replace(cell, external_windows=form.folder)
@@ -407,13 +436,17 @@ def make_grid(
 def select(grid: Grid, starts: Sequence[str]) -> Grid:
     """Select the cells whose key, or pretraining's key, begins with one of `starts`. Raises ConfigError for none."""
     begins = tuple(starts)
-    chosen = [cell for cell in grid.cells if cell.key.startswith(begins) or cell.pretrain_key.startswith(begins)]
+    chosen = []
+    for cell in grid.cells:
+        if any(key.startswith(begins) for key in (cell.key, *(one.key for one in cell.pretrainings))):
+            chosen.append(cell)
     if not chosen:
         raise ConfigError(
             f"--only {' '.join(starts)}: no cell or pretraining of this grid has a key that begins so; `explain KEY` "
             "prints the command line that has it"
         )
-    keys, rows = {cell.pretrain_key for cell in chosen}, {cell.variant.name for cell in chosen}
+    keys = {pretraining.key for cell in chosen for pretraining in cell.pretrainings}
+    rows = {cell.variant.name for cell in chosen}
     return Grid(
         tuple(variant for variant in grid.variants if variant.name in rows),
         tuple(pretraining for pretraining in grid.pretrainings if pretraining.key in keys),

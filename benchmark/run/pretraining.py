@@ -20,6 +20,7 @@ from benchmark.results.files import Damaged, write_atomic
 from benchmark.results.names import ERROR, RECORD_FILE, UNTRAINED_EPOCH, WINDOWS_SHA256
 from benchmark.results.store import Store, record_bytes
 from benchmark.run.costs import encoder_costs
+from benchmark.run.crossfit import SEEN, corpus_of_part, names_seen, opened_columns, parts_of
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, save_encoder
@@ -86,8 +87,13 @@ def train(
     settings, device, spec = pretraining.variant.config, context.device, config.task_spec(config.pretrain)
     folder = context.store.pretrained / pretraining.key
     prepared = open_prepared(context.folders[config.data.pretrain])
-    corpus = corpus_of(prepared, spec, device, config.pretrain.text_embedder if method.needs_text else None)
-    pairs = len(corpus_trials(prepared, spec)[0]) * pairs_of(spec.per_trial)
+    recordings = None
+    if pretraining.part is not None:
+        columns = opened_columns(config, context.folders)
+        recordings = corpus_of_part(prepared, columns, parts_of(columns, pretraining.seed)[pretraining.part])
+    embedder = config.pretrain.text_embedder if method.needs_text else None
+    corpus = corpus_of(prepared, spec, device, embedder, recordings)
+    pairs = len(corpus_trials(prepared, spec, recordings)[0]) * pairs_of(spec.per_trial)
     shape = epoch_shape(corpus.patient_of_pair, settings.batching, settings.recipe.batch_size)
     costs = config.pretrain.pair_costs(pretraining.method)
     if device.type == "cuda":
@@ -109,6 +115,7 @@ def train(
         "peak_memory_gib": torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else None,
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
         **({"scale": list(corpus.trials.scale)} if corpus.trials.scale else {}),
+        **({} if recordings is None else {SEEN: names_seen(prepared, corpus.recording.tolist())}),
     }
     return vars(history) | spent
 

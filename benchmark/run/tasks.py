@@ -30,12 +30,11 @@ from benchmark.process import GRACE_SECONDS, EngineLost, Stopped, keep_freed_mem
 from benchmark.results.files import Damaged
 from benchmark.results.names import is_frozen
 from benchmark.results.store import Failure, Store
-from benchmark.run.cell import run_cell, source_facts
+from benchmark.run.cell import Shared, run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Grid, Pretraining
 from benchmark.run.pretraining import run_pretraining
 from benchmark.run.progress import GridProgress
 from benchmark.training.checkpoint import CHECKPOINT, read_checkpoint, read_record
-from benchmark.training.probes import EvaluationCache
 
 if TYPE_CHECKING:
     from benchmark.run.dask_engine import Dask
@@ -50,7 +49,7 @@ class Job:
     """What a worker does at once: a pretraining, or cells that share what they compute."""
 
     parts: tuple[Part, ...]
-    after: str = ""  # key of the pretraining whose encoder it uses; '' for none
+    after: frozenset[str] = frozenset()  # keys of the pretrainings whose encoders it uses
 
     @property
     def is_pretraining(self) -> bool:
@@ -105,7 +104,7 @@ def context_of(
 def missing(grid: Grid, store: Store) -> Work:
     """Collect the cells without an intact row, and the pretrainings without an intact encoder, done cells' too."""
     cells = grid.distinct_cells()
-    pretrainings = {cell.pretrain_key: cell.pretraining for cell in cells if cell.pretraining}
+    pretrainings = {one.key: one for cell in cells for one in cell.pretrainings}
     parts: list[Part] = [*pretrainings.values(), *cells]
     lacking: list[Part] = []
     damage: list[str] = []
@@ -142,16 +141,17 @@ def is_whole(part: Part, store: Store) -> bool:
 
 
 def jobs_of(work: Work) -> list[Job]:
-    """Group work into jobs, pretrainings first; probes of one encoder on one dataset are one job.
+    """Group work into jobs, pretrainings first; probes of the same encoders on one dataset are one job.
 
     Cells of a dataset follow each other: a process keeps the beat features of few sets of windows.
     """
-    groups: dict[tuple[str, str], list[Cell]] = {}
+    groups: dict[tuple[str, frozenset[str]], list[Cell]] = {}
     for cell in sorted(work.cells, key=lambda cell: cell.dataset):
-        shared = (cell.pretrain_key, cell.dataset) if is_frozen(cell.evaluation) else (cell.key, "")
-        groups.setdefault(shared, []).append(cell)
+        alone = "" if is_frozen(cell.evaluation) else cell.key
+        encoders = frozenset(pretraining.key for pretraining in cell.pretrainings)
+        groups.setdefault((alone or cell.dataset, encoders), []).append(cell)
     pretrainings = [Job((pretraining,)) for pretraining in work.pretrainings]
-    return pretrainings + [Job(tuple(cells), cells[0].pretrain_key) for cells in groups.values()]
+    return pretrainings + [Job(tuple(cells), encoders) for (_, encoders), cells in groups.items()]
 
 
 def run(job: Job, context: Context) -> tuple[Ending, ...]:
@@ -159,13 +159,13 @@ def run(job: Job, context: Context) -> tuple[Ending, ...]:
     refuse_unfit(context)
     stop.clear()
     keep_freed_memory()
-    known = EvaluationCache(context.precision)
+    known = Shared()
     one_thread = not job.is_pretraining and context.device.type == "cpu"
     with limited_threads(1 if one_thread else context.threads):
         return tuple(run_part(part, context, known) for part in job.parts)
 
 
-def run_part(part: Part, context: Context, known: EvaluationCache) -> Ending:
+def run_part(part: Part, context: Context, known: Shared) -> Ending:
     """Run a pretraining or a cell, unless it is finished; an error is its outcome. `known`: what cells share."""
     try:
         if stop.is_set():
@@ -258,7 +258,7 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
     try:
         while waiting or running:
             width = engine.width()
-            for job in [job for job in waiting if job.after not in missing_encoders]:
+            for job in [job for job in waiting if missing_encoders.isdisjoint(job.after)]:
                 # Tasks that lost a worker run one at a time: a broken pool does not say which of its tasks broke it.
                 is_beside_a_suspect = job.key in killed and any(other.key in killed for other in running.values())
                 if len(running) < width and not is_beside_a_suspect:
@@ -276,7 +276,7 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                 missing_encoders.discard(job.key)
                 if job.is_pretraining and (failure := endings[0].failure):
                     reason = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
-                    for useless in [other for other in waiting if other.after == job.key]:
+                    for useless in [other for other in waiting if job.key in other.after]:
                         waiting.remove(useless)
                         watch.end(useless, given_up(useless, reason, context.store))
             watch.refresh(list(running.values()), engine.remark)

@@ -46,7 +46,7 @@ def remove_unsound(
         spans = spans_behind(columns[cell.dataset])
         if form := forms.get((cell.variant.method_name, cell.dataset)):
             spans += spans_behind(form)
-        if row.is_file() and (cell.pretrain_key in unsound or written_in(row, spans)):
+        if row.is_file() and (any(one.key in unsound for one in cell.pretrainings) or written_in(row, spans)):
             store.remove_row(cell.key)
             removed += 1
     for key in unsound:  # after their cells, which nothing else tells where this process is killed before

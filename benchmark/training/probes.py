@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 
 from benchmark.config.schema import Knn
-from benchmark.data.splits import TaskSpec
-from benchmark.data.task import Sides, Task, Windows
+from benchmark.data.task import Task, Windows
 from benchmark.results.arrays import Floats, Ints
 from benchmark.results.metrics import pooled_by
 from benchmark.training.finetune import Outcome, in_batches, validation_score
@@ -32,11 +31,6 @@ class EvaluationCache:
     """What the evaluations of one encoder share."""
 
     precision: str
-    encoders: dict[str, Encoder] = field(default_factory=dict)
-    """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
-    sides: dict[tuple[TaskSpec, bool, tuple[int, int] | None], Sides] = field(default_factory=dict)
-    """Folder of the prepared dataset, column, spec, whether it is tested, part of a cross-validation and the seed that
-    deals them -> what its tasks share."""
     features: dict[str, Floats] = field(default_factory=dict)
     """SHA-256 of windows -> (n, K); label ratios share windows."""
     outcomes: dict[tuple[Any, ...], Outcome] = field(default_factory=dict)

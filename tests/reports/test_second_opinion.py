@@ -22,7 +22,8 @@ def exported(results: Results, file: Path) -> Path:
     """Write the predictions of a run's cells per recording as such a CSV."""
     frames = []
     for cell, _ in results.finished:
-        probability, truth = results.test_outputs(cell.key, "recording")
+        test = results.test_outputs(cell.key, "recording")
+        probability, truth = test.probability, test.truth
         names = np.unique(results.predictions(cell.key).recording)  # also its patient's
         for number in range(truth.shape[1]):
             line = {"class": number, "label": truth[:, number], "score": probability[:, number], "patient": names}

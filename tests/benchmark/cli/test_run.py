@@ -26,9 +26,8 @@ from benchmark.data.simulate import SimulatedDataset
 from benchmark.results.files import file_lock
 from benchmark.results.store import Row, Store
 from benchmark.run import tasks as tasks_module
-from benchmark.run.cell import run_cell
+from benchmark.run.cell import Shared, run_cell
 from benchmark.run.grid import Cell, Context
-from benchmark.training.probes import EvaluationCache
 from methods.pmq import PMQ
 from run_benchmark import FAILED, INTERRUPTED, USAGE, main
 from tests.basic import TINY
@@ -177,7 +176,7 @@ def test_results_of_a_corpus_that_was_damaged_unnoticed_are_computed_again(
 def test_after_ctrl_c_the_same_command_goes_on(
     run: Run, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(cell: Cell, context: Context, cache: EvaluationCache) -> None:
+    def interrupt(cell: Cell, context: Context, cache: Shared) -> None:
         if cell.evaluation == "linear":
             signal.raise_signal(signal.SIGINT)
         run_cell(cell, context, cache)

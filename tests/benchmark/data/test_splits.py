@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 from sklearn.utils import shuffle
 
 from benchmark.data import splits
+from benchmark.data.audit import judged_splits
 from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.splits import (
     TASKS,
     DatasetTask,
+    Part,
     Split,
     TaskSpec,
     columns_of,
+    dealing_of,
     is_cross_validated,
     labelled_subset,
     of_task,
@@ -134,7 +137,7 @@ def test_a_recording_with_no_to_every_class_is_on_a_side_of_multi_label_tasks_al
     assert recordings_tested(data, replace(multi, folds=5)).tolist() == list(range(60))
     parts = [splits.split_of(data, multi)]
     if folds:
-        parts = [split_part(data, multi, part, seed=41) for part in range(5)]
+        parts = judged_splits(data, multi)
     for split in parts:
         assert sorted(np.concatenate(split).tolist()) == list(range(60))
         assert sum(data.entries[r].is_negative for r in split.test) == (4 if folds else 2)
@@ -212,7 +215,8 @@ def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_i
     data = listed([*recordings, entry("none")])
     assert is_cross_validated(data, FOLDS)
     assert not is_cross_validated(data, STRICT)
-    parts = [split_part(data, FOLDS, part, seed=41) for part in range(5)]
+    dealing = dealing_of([(data, FOLDS)], seed=41)
+    parts = [split_part(data, FOLDS, Part(dealing, number)) for number in range(5)]
     tested = np.concatenate([part.test for part in parts])
     assert sorted(tested.tolist()) == list(range(120)) == recordings_tested(data, FOLDS).tolist()
     for part in parts:
@@ -220,7 +224,9 @@ def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_i
         assert sorted([*part.train, *part.validation, *part.test]) == list(range(120))
         assert len(part.validation) == 12  # 6 of 48 patients
         assert sum(data.entries[r].labels == (0,) for r in part.test) == 16
-    assert split_part(data, FOLDS, 0, seed=42).test.tolist() != parts[0].test.tolist()
+    assert f"{zlib.crc32(repr([part.test.tolist() for part in parts]).encode()):08x}" == "a128ed28"
+    other = split_part(data, FOLDS, Part(dealing_of([(data, FOLDS)], seed=42), 0))
+    assert other.test.tolist() != parts[0].test.tolist()
 
 
 RHYTHM = DatasetTask("ptb-xl", "rhythm")

@@ -107,7 +107,7 @@ def test_a_row_comes_back_as_it_was_also_from_a_store_that_was_copied(store: Sto
     assert store.load_row("2" * 16) == replace(ROW, key="2" * 16, seed=42)
     assert (store.load_plan().key, store.load_plan(PLAN.key)) == ("3" * 16, PLAN)
     assert store.load_row(ROW.key) == ROW
-    for name, value in vars(store.predictions(ROW.key)).items():
+    for name, value in store.predictions(ROW.key).arrays().items():
         np.testing.assert_array_equal(value, getattr(PREDICTIONS, name), strict=True)
 
 

@@ -27,7 +27,8 @@ BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds
 def grid_of(config: Config, *, machine: Machine = CPU, **fingerprints: str) -> Grid:
     """The grid of a config whose corpus and columns have these fingerprints, by default those named after them."""
     made = {config.data.pretrain: "corpus"} | {c.name: f"data of {c.name}" for c in config.data.columns()}
-    data: Any = {name: SimpleNamespace(fingerprint=text) for name, text in (made | fingerprints).items()}
+    entries = [SimpleNamespace(fold=1)]
+    data: Any = {n: SimpleNamespace(fingerprint=text, entries=entries) for n, text in (made | fingerprints).items()}
     return make_grid(config, data, machine)
 
 

@@ -19,12 +19,12 @@ from benchmark.data.task import Sides, Windows
 from benchmark.results.metrics import COLUMNS, RECALLS, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
-from benchmark.run.cell import CellInput, folds_of, identity_of, learn_on, run_cell, source_facts
+from benchmark.run.cell import CellInput, Shared, folds_of, identity_of, learn_on, run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Pretraining, Variant, spec_of
 from benchmark.run.tasks import code_digest
 from benchmark.training.checkpoint import load_encoder, save_encoder
 from benchmark.training.health import patient_hits
-from benchmark.training.probes import EvaluationCache, features
+from benchmark.training.probes import features
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
 from tests.benchmark.run.bench import Cohorts, SmallConfig
@@ -56,7 +56,7 @@ def make_job(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> Mak
 
 
 def run(job: CellInput) -> Row:
-    run_cell(job.cell, job.context, EvaluationCache("float32"))
+    run_cell(job.cell, job.context, Shared())
     row = job.context.store.load_row(job.cell.key)
     assert row is not None
     return row
@@ -112,7 +112,7 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: Ma
     assert len(row.training["parts"]) == 3
     scores = score_both_units(predictions.probability, predictions.truth, predictions.recording, multi=False)
     assert row.scores == {unit: scored.values for unit, scored in scores.items()}
-    known = EvaluationCache("float32")
+    known = Shared()
     tasks = folds_of(job, cohorts["chapman"], spec, known)
     alone = learn_on(job, tasks[1], known).probability
     index = np.flatnonzero(np.isin(predictions.recording, tasks[1].test.recording))
@@ -144,7 +144,7 @@ def test_patients_are_retrieved_on_the_test_part_from_the_mean_of_each_recording
     assert list(zip(stored.recording, stored.patient, strict=True)) == [  # those of other parts are no candidates
         ("r003", "a"), ("r004", "b"), ("r005", "a"), ("r006", "b"), ("r008", "b"),
     ]  # fmt: skip
-    windows = folds_of(job, prepared, spec_of(job.config, "retrieval", "ptb-xl"), EvaluationCache("float32"))[0].test
+    windows = folds_of(job, prepared, spec_of(job.config, "retrieval", "ptb-xl"), Shared())[0].test
     pooled = features(load_encoder(job.context.store.pretrained / ("e" * 16), Dilated), windows.signal, "float32")
     means = [pooled[windows.recording == name].astype(np.float64).mean(0) for name in windows.recordings]
     of_patient = torch.tensor([2, 0, 1, 0, 1, 3, 1])

@@ -82,15 +82,6 @@ def test_of_several_corpora_what_a_column_tests_or_chooses_on_is_left_out(
     assert "both pretrained on and tested" in leak
 
 
-def test_a_cross_validated_corpus_is_refused(small_config: SmallConfig, cohorts: Cohorts) -> None:
-    config = small_config(
-        {"data.datasets": ["chapman"], "data.pretrain": "chapman", "data.folds": 5, "protocol": "strict"}
-    )
-    with pytest.raises(DatasetError, match=r"^Chapman: every patient is tested \(data\.folds=5\), so that none"):
-        audit_run(config, with_columns(config, cohorts))
-    assert len(untested(config, cohorts["chapman"])) == 0
-
-
 def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
     config, store = small_config(), Store(tmp_path)
     grid = make_grid(config, cohorts, Machine(torch.device("cpu"), "float32"))

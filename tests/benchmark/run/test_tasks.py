@@ -19,11 +19,10 @@ from benchmark.results.files import seal, write_atomic
 from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL
 from benchmark.results.store import Failure, Store
 from benchmark.run import tasks as tasks_module
-from benchmark.run.cell import run_cell
+from benchmark.run.cell import Shared, run_cell
 from benchmark.run.grid import Cell, Context
 from benchmark.run.tasks import Ending, Job, given_up, jobs_of, run
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
-from benchmark.training.probes import EvaluationCache
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
 
 PMQ, RANDOM = "pmq pretrain seed 42", "random pretrain seed 41"
@@ -222,7 +221,7 @@ def test_a_task_that_is_asked_to_stop_leaves_the_rest_and_what_is_done_is_not_do
         (finished.store.cells / f"{cell.key}.json").unlink()
     begun: list[str] = []
 
-    def then_stop(cell: Cell, context: Context, known: EvaluationCache) -> None:
+    def then_stop(cell: Cell, context: Context, known: Shared) -> None:
         begun.append(cell.key)
         run_cell(cell, context, known)
         if len(begun) == 2:

@@ -1,0 +1,112 @@
+"""Cross-fitted pretraining: datasets that are tested in parts (`data.folds`) and are pretrained on as well.
+
+Each part is tested by an encoder that was pretrained on the patients outside it: K pretrainings for a row and a seed.
+A seed alone deals the patients of all such columns together, whatever the labelled subset. Equal names, in whatever
+dataset of the corpus, count as one person. The record of a pretraining holds digests of its patients, and a cell
+compares those whom it tests with them. A column that is tested otherwise has the encoder of the first part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config.config import Config
+from benchmark.data.prepare import Prepared
+from benchmark.data.splits import (
+    DatasetTask,
+    Part,
+    TaskSpec,
+    dealing_of,
+    is_cross_validated,
+    open_task_view,
+    tested_recordings,
+)
+from benchmark.results.files import digest
+from benchmark.results.store import Store
+
+Columns = Mapping[str, tuple[Prepared, TaskSpec]]
+"""Name of a column that is cross-fitted -> its recordings and spec."""
+SEEN = "patients_seen"
+"""Digests of the names of the patients of a corpus, in the record of a pretraining."""
+
+
+def crossfitted(config: Config, views: Mapping[str, Prepared]) -> Columns:
+    """Return the columns, of views by name, that are tested in parts and pretrained on."""
+    columns = {}
+    for column in tested_of_corpus(config):
+        spec = config.task_spec(config.finetune, column.name)
+        if is_cross_validated(views[column.name], spec):
+            columns[column.name] = views[column.name], spec
+    return columns
+
+
+def tested_of_corpus(config: Config) -> list[DatasetTask]:
+    """List the columns of datasets of the corpus, where datasets without folds are tested in parts."""
+    return [column for column in config.data.columns() if config.data.folds and column.dataset in config.data.corpora]
+
+
+def opened_columns(config: Config, folders: Mapping[str, Path]) -> Columns:
+    """Open the columns that are cross-fitted. Raises FileNotFoundError."""
+    columns = tested_of_corpus(config)
+    return crossfitted(config, {column.name: open_task_view(folders[column.name], column) for column in columns})
+
+
+def dealt_by(columns: Columns, seed: int) -> list[Any]:
+    """Return what determines the parts of a seed, as values of JSON."""
+    return [seed, [[view.fingerprint, spec.dividing()] for view, spec in columns.values()]]
+
+
+def parts_of(columns: Columns, seed: int) -> list[Part]:
+    """Return the parts that a seed deals."""
+    dealing = dealing_of([*columns.values()], seed)
+    return [Part(dealing, number) for number in range(dealing.parts)]
+
+
+class Source(NamedTuple):
+    """Where a recording of a corpus comes from."""
+
+    dataset: str
+    number: int
+    """Of the recording, there."""
+    patient: str
+
+
+def sources_of(corpus: Prepared) -> list[Source]:
+    """Return the source of each recording of a corpus, in its order."""
+    members = corpus.members or ((corpus, np.arange(len(corpus.entries))),)
+    return [Source(data.dataset_name, int(r), data.entries[r].patient) for data, numbers in members for r in numbers]
+
+
+def corpus_of_part(corpus: Prepared, columns: Columns, part: Part) -> NDArray[np.int64]:
+    """Number the recordings of the corpus that the encoder of a part is pretrained on.
+
+    None is of a patient whom the part tests or validates; those of a cross-fitted dataset have a label in a column.
+    """
+    side_of = part.dealing.sides(part.number)
+    labelled: dict[str, set[int]] = {}
+    for view, spec in columns.values():
+        labelled.setdefault(view.dataset_name, set()).update(tested_recordings(view, spec).tolist())
+    chosen = []
+    for index, source in enumerate(sources_of(corpus)):
+        is_usable = source.dataset not in labelled or source.number in labelled[source.dataset]
+        if is_usable and not side_of.get(source.patient):
+            chosen.append(index)
+    return np.array(chosen, np.int64)
+
+
+def names_seen(corpus: Prepared, recordings: Iterable[int]) -> list[str]:
+    """Return digests of the patients of some recordings of a corpus."""
+    sources = sources_of(corpus)
+    return sorted({digest(sources[index].patient) for index in recordings})
+
+
+def refuse_seen(store: Store, key: str, tested: Collection[str]) -> None:
+    """Raise ValueError where the record of a pretraining names a patient whom its encoder is to be tested on."""
+    seen = set((store.record(key) or {})[SEEN])
+    if both := [patient for patient in sorted(set(tested)) if digest(patient) in seen]:
+        raise ValueError(f"the encoder {key} was pretrained on {len(both)} of its test patients, {both[0]} among them")

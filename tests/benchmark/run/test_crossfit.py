@@ -1,0 +1,225 @@
+"""Datasets that are tested in parts and pretrained on: nobody is tested by an encoder that has seen him.
+
+Two datasets share names of patients. What an encoder saw is what `pretrain` was handed, and what a part tests is what
+`learn_on` was handed: neither is asked of the code that deals.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from benchmark.config.config import Config
+from benchmark.data.datasets.base import DatasetError
+from benchmark.data.prepare import Prepared, write_index
+from benchmark.data.splits import Part
+from benchmark.data.splits import tested_recordings as recordings_tested
+from benchmark.results.metrics import score_both_units
+from benchmark.results.store import Row, Store
+from benchmark.run import cell as cell_module
+from benchmark.run import pretraining as pretraining_module
+from benchmark.run.cell import CellInput, Shared, learn
+from benchmark.run.crossfit import Columns, crossfitted, parts_of
+from benchmark.run.datasets import audit_run, joins_of, make_plan, with_columns
+from benchmark.run.grid import Cell
+from benchmark.training.finetune import Outcome
+from reports.jackknife import leave_one_out
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
+
+PARTS, SEEDS = 3, [41, 42]
+BOTH = ["chapman", "cpsc2018"]
+OWN = {
+    "data.datasets": BOTH, "data.pretrain": BOTH, "data.folds": PARTS, "protocol": "strict", "seeds": SEEDS,
+    "data.segmentation.beats": "authors", "ratios": [0.5], "subsets": 2, "pretrain.epochs": 1,
+    "evaluate": ["linear", "finetune"], "finetune.epochs": 1, "finetune.lr": [1e-3], "baselines": ["heart-rate"],
+}  # fmt: skip
+
+
+class Handed(NamedTuple):
+    """What a part of a cell was handed."""
+
+    cell: Cell
+    learned: set[str]
+    tested: set[str]
+
+
+def views_of(config: Config, cohorts: Cohorts, folder: Path) -> dict[str, Prepared]:
+    """Corpus and columns of two datasets whose patients are called P0, P1, ... in both, on disk."""
+    made = {}
+    for name in config.data.corpora:
+        data = cohorts[name]
+        names = sorted({entry.patient for entry in data.entries})
+        entries = tuple(replace(entry, patient=f"P{names.index(entry.patient)}") for entry in data.entries)
+        made[name] = replace(data, entries=entries, folder=folder / name, fingerprint=f"renamed {name}")
+        shutil.copytree(data.folder, folder / name)
+        write_index(made[name])
+    for join in joins_of(config, made, folder):
+        write_index(join)
+        made[join.name] = join
+    return with_columns(config, cohorts | made)
+
+
+@pytest.fixture(scope="module")
+def own(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    config, folder = small_config(OWN), tmp_path_factory.mktemp("own")
+    return Bench(config, views_of(config, cohorts, folder / "cache"), Store(folder / "runs"))
+
+
+@pytest.fixture(scope="module")
+def handed(own: Bench) -> tuple[dict[str, set[str]], list[Handed]]:
+    """Key of a pretraining -> names of the patients in its corpus; and all parts of all cells."""
+    seen, tested, corpus = dict[str, set[str]](), list[Handed](), own.prepared[own.config.data.pretrain]
+    pretrain, learn_on = pretraining_module.pretrain, cell_module.learn_on
+
+    def pretraining(method: Any, settings: Any, batches: Any, **rest: Any) -> Any:
+        names = {corpus.entries[r].patient.rpartition("/")[2] for r in np.unique(batches.recording.numpy())}
+        seen[rest["checkpoint"].parent.name] = names
+        return pretrain(method, settings, batches, **rest)
+
+    def learning(inputs: CellInput, task: Any, known: Shared) -> Outcome:
+        sides = {name: set(side.patient.tolist()) for name, side in task.sides().items()}
+        tested.append(Handed(inputs.cell, sides["train"] | sides["validation"], sides["test"]))
+        return learn_on(inputs, task, known)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pretraining_module, "pretrain", pretraining)
+        patch.setattr(cell_module, "learn_on", learning)
+        assert own.work_off() == 0, own.heard.failed
+    return seen, tested
+
+
+def test_nobody_is_tested_by_an_encoder_or_a_probe_that_has_seen_him(
+    own: Bench, handed: tuple[dict[str, set[str]], list[Handed]]
+) -> None:
+    seen, tested = handed
+    assert len(seen) == PARTS * len(SEEDS)
+    parts_of_cell: dict[str, list[frozenset[str]]] = {}
+    dealt: dict[tuple[str, int], set[tuple[frozenset[str], ...]]] = {}
+    for part in tested:
+        assert part.tested.isdisjoint(part.learned)
+        assert part.tested.isdisjoint(seen.get(part.cell.pretrain_key, set()))
+        parts_of_cell.setdefault(part.cell.key, []).append(frozenset(part.tested))
+    cells = own.grid.distinct_cells()
+    assert parts_of_cell.keys() == {cell.key for cell in cells}
+    for cell in cells:
+        parts = parts_of_cell[cell.key]
+        data, spec = crossfitted(own.config, own.prepared)[cell.dataset]
+        there = {data.entries[r].patient for r in recordings_tested(data, spec)}
+        assert len(parts) == PARTS
+        assert sum(map(len, parts)) == len(frozenset().union(*parts)) <= len(there)
+        dealt.setdefault((cell.dataset, cell.seed), set()).add(tuple(parts))
+    assert {len(dealings) for dealings in dealt.values()} == {1}  # for all rows, ratios and labelled subsets
+    assert len({next(iter(dealings)) for dealings in dealt.values()}) == len(dealt)
+    compared = [part for part in tested if part.cell.pretrain_key in seen]
+    assert len({part.cell.pretrain_key for part in compared}) == PARTS * len(SEEDS)
+
+
+def pmq_row(own: Bench) -> tuple[Cell, Row]:
+    cell = next(cell for cell in own.grid.cells if cell.parts and cell.evaluation == "linear")
+    row = own.store.load_row(cell.key)
+    assert row is not None
+    return cell, row
+
+
+def test_a_row_names_the_encoder_of_each_part_and_a_ranking_is_the_mean_over_them(
+    own: Bench, handed: tuple[dict[str, set[str]], list[Handed]]
+) -> None:
+    cell, row = pmq_row(own)
+    assert row.encoders == [pretraining.key for pretraining in cell.parts]
+    assert [record and record["key_content"]["part"][0] for record in map(own.store.record, row.encoders)] == [0, 1, 2]
+    test = own.store.predictions(cell.key)
+    assert test.part is not None
+    judged = score_both_units(test.probability, test.truth, test.recording, multi=False, part=test.part)
+    assert row.scores == {unit: scored.values for unit, scored in judged.items()}
+    alone = []
+    for number in range(PARTS):
+        here = test.part == number
+        values = score_both_units(test.probability[here], test.truth[here], test.recording[here], multi=False)
+        alone.append(values["recording"].values["auroc"])
+    assert row.scores["recording"]["auroc"] == pytest.approx(np.mean(alone))
+    together = score_both_units(test.probability, test.truth, test.recording, multi=False)["recording"].values
+    assert row.scores["recording"]["f1"] == together["f1"]
+    assert row.scores["recording"]["auroc"] != together["auroc"]
+    for unit in ("heartbeat", "recording"):
+        left_out = leave_one_out(test, unit, ["auroc", "f1"], multi=False)
+        assert left_out["auroc"][0] == pytest.approx(row.scores[unit]["auroc"])
+        rest = test.patient != sorted(set(test.patient))[3]
+        without = [values[rest] for values in (test.probability, test.truth, test.recording)]
+        expected = score_both_units(*without, multi=False, part=test.part[rest])[unit].values  # type: ignore[misc]
+        assert left_out["auroc"][4] == pytest.approx(expected["auroc"])
+
+
+def test_encoders_of_one_cell_share_no_features(
+    own: Bench, handed: tuple[dict[str, set[str]], list[Handed]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell, _ = pmq_row(own)
+    inputs, known = CellInput(cell, own.config, own.context()), Shared()
+    prepared = own.prepared[cell.dataset]
+    task = cell_module.folds_of(inputs, prepared, cell_module.spec_of(own.config, "linear", cell.dataset), known)[0]
+    one, other = (
+        learn(inputs._replace(cell=replace(cell, pretraining=part)), task, known).probability for part in cell.parts[:2]
+    )
+    again = learn(inputs._replace(cell=replace(cell, pretraining=cell.parts[1])), task, Shared()).probability
+    np.testing.assert_array_equal(other, again)
+    assert not np.array_equal(one, other)
+
+
+def test_a_cell_refuses_an_encoder_that_has_seen_whom_it_tests(
+    own: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = own.config.model_copy(update={"evaluate": ["linear"], "seeds": SEEDS[:1], "subsets": 1})
+    bench = Bench(config, own.prepared, Store(tmp_path / "runs"))
+
+    def dealt_otherwise(columns: Columns, seed: int) -> list[Part]:
+        return parts_of(columns, seed + 1)
+
+    monkeypatch.setattr(pretraining_module, "parts_of", dealt_otherwise)
+    assert bench.work_off() == 2
+    assert all("of its test patients, P" in line for line in bench.heard.failed.values())
+    assert {name.split()[0] for name in bench.heard.failed} == {"pmq"}
+
+
+def test_the_key_has_the_part_and_a_column_tested_otherwise_has_the_first_encoder(
+    own: Bench, cohorts: Cohorts, small_config: SmallConfig
+) -> None:
+    trained = [one for one in own.grid.pretrainings if one.method.trains]
+    assert len(trained) == len({one.key for one in trained}) == PARTS * len(SEEDS)
+    assert len([one for one in own.grid.pretrainings if not one.method.trains]) == len(SEEDS)
+    assert all(cell.content["dealt_by"][0] == cell.seed for cell in own.grid.cells)
+    config = small_config(OWN | {"data.datasets": [*BOTH, "ptb-xl"]})
+    grid = Bench(config, own.prepared | {"ptb-xl": cohorts["ptb-xl"]}, own.store).grid
+    for cell in grid.cells:
+        if cell.dataset == "ptb-xl" and cell.pretraining and cell.pretraining.method.trains:
+            assert (cell.parts, cell.pretraining.part, "dealt_by" in cell.content) == ((), 0, False)
+
+
+def test_a_recording_under_two_names_is_a_leak_and_equal_names_are_one_person(own: Bench) -> None:
+    assert audit_run(own.config, own.prepared)[0] == []
+
+    def with_copy(patient: str) -> list[str]:
+        one, other = (own.prepared[name] for name in BOTH)
+        copied = next(signal for signal, entry in zip(one.signals, one.entries, strict=True) if entry.patient == "P1")
+        entries = zip(other.signals, other.entries, strict=True)
+        signals = [
+            signal._replace(digest=copied.digest) if entry.patient == patient else signal for signal, entry in entries
+        ]
+        changed = {"cpsc2018": replace(other, signals=tuple(signals))}
+        return [text for text in audit_run(own.config, own.prepared | changed)[0] if "both pretrained on" in text]
+
+    assert with_copy("P1") == []
+    assert len(with_copy("P2")) == 1
+
+
+def test_what_has_one_encoder_is_refused_or_says_so(own: Bench, cohorts: Cohorts, small_config: SmallConfig) -> None:
+    plan = make_plan(own.config, own.prepared, own.grid)
+    assert [facts["crossfitted"] for facts in plan.datasets.values()] == [True, True]
+    everyone = {entry.patient for name in BOTH for entry in own.prepared[name].entries}
+    assert 0.4 < plan.pretraining["used_patients"] / len(everyone) / 2 < 0.7
+    config = small_config(OWN | {"data.datasets": ["chapman", "ptb-xl.rhythm@chapman.all"], "data.pretrain": "chapman"})
+    with pytest.raises(DatasetError, match=r"^ptb-xl.rhythm@chapman.all: everybody in chapman .*data\.folds=null"):
+        joins_of(config, cohorts, Path())
