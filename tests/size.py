@@ -28,7 +28,7 @@ class Room(NamedTuple):
 
 ROOMS = (
     Room("methods", ("methods",), 22.2),
-    Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.1),
+    Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.6),
     Room("training", ("benchmark/training",), 10.4),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 17.1),
     Room("results", ("benchmark/results",), 8.3),
@@ -38,7 +38,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 4.1),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 157.4)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 158.0)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

@@ -61,11 +61,21 @@ Superclasses of PTB-XL and first labels of CPSC2018 are as often as in the real 
 
 def population_of(row: Mapping[str, str]) -> Population:
     """Read a row of cohorts.csv."""
-    shares = {
-        column: {name: float(share) for name, share in (pair.rsplit(" ", 1) for pair in row[column].split("|") if pair)}
-        for column in ("conditions", "rhythms", "affinities")
-    }
-    return Population(companion=float(row["companion"]), **shares)
+    return Population(
+        conditions=shares_of(row["conditions"]),
+        companion=float(row["companion"]),
+        rhythms=shares_of(row["rhythms"]),
+        affinities=shares_of(row["affinities"]),
+    )
+
+
+def shares_of(cell: str) -> dict[str, float]:
+    """Read a cell of names and shares: 'AFIB 0.1|SR 0.9'."""
+    shares = {}
+    for pair in filter(None, cell.split("|")):
+        name, share = pair.rsplit(" ", 1)
+        shares[name] = float(share)
+    return shares
 
 
 POPULATIONS = {name: population_of(row) for name, row in COHORTS.items()}
@@ -104,7 +114,8 @@ class SimulatedDataset:
         """List all recordings; none is drawn, so that reports made with a signal are not in the entries yet."""
         entries: list[Entry] = []
         for patient in range(self.patients + self.test_patients):
-            entries += [self._entry(len(entries) + visit, patient, visit) for visit in range(self._visits(patient))]
+            for visit in range(self._visits(patient)):
+                entries.append(self._entry(len(entries), patient, visit))
         if self.name == PTB_XL:
             entries = with_folds(entries, self.classes)
         elif self.name == MIMIC:
@@ -112,27 +123,33 @@ class SimulatedDataset:
         return Listing(tuple(entries), form="simulated")
 
     def _visits(self, patient: int) -> int:
-        """Number of a patient's recordings."""
+        """Draw the number of a patient's recordings."""
         rng = self.stream(patient, VISITS)
         if self.name == MIMIC:
             return min(60, int(rng.geometric(1.0 / self.recordings_per_patient)))
-        return 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random())) if self.name == PTB_XL else 1
+        if self.name == PTB_XL:
+            return 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random()))
+        return 1
 
     def _entry(self, number: int, patient: int, visit: int) -> Entry:
-        """Entry of a recording by its number in the cohort, its patient and its number among the patient's."""
-        shown, class_of = self.diagnoses(patient, visit), CLASS_OF_CODE[self.name]
+        """Make the entry of a recording: its number in the cohort, its patient and its number among the patient's."""
+        shown = self.diagnoses(patient, visit)
         recording, name = self._names(number, patient, visit)
-        rhythm_first = sorted(shown, key=lambda name: name not in RHYTHMS)
-        codes = [
-            code for diagnosis in shown for code in getattr(DIAGNOSES[diagnosis], self.cohort["codes"], "").split()
-        ]
+        codes: list[str] = []
+        for diagnosis in shown:
+            codes += getattr(DIAGNOSES[diagnosis], self.cohort["codes"], "").split()
+        class_of = CLASS_OF_CODE[self.name]
         classes = [class_of[code] for code in codes if class_of.get(code)]
+        report = ""
+        if self.name == PTB_XL:
+            rhythm_first = sorted(shown, key=lambda diagnosis: diagnosis not in RHYTHMS)
+            report = " ".join(DIAGNOSES[diagnosis].german for diagnosis in rhythm_first)
         return Entry(
             recording=recording,
             patient=name,
             path=f"{patient}/{visit}",
             labels=tuple(dict.fromkeys(map(self.classes.index, classes))),
-            report=" ".join(DIAGNOSES[name].german for name in rhythm_first) if self.name == PTB_XL else "",
+            report=report,
             fold=ALWAYS_TESTED if patient >= self.patients else None,
             statements=tuple(dict.fromkeys(codes)),
         )
@@ -156,8 +173,9 @@ class SimulatedDataset:
         patient, visit = map(int, entry.path.split("/"))
         rng = self.stream(patient, FIRST_RECORDING + visit)
         diagnoses = self.diagnoses(patient, visit, rng)
+        person = draw_person(self.stream(patient, PERSON), POPULATIONS[self.name], self.anatomy)
         drawn = record(
-            draw_person(self.stream(patient, PERSON), POPULATIONS[self.name], self.anatomy),
+            person,
             diagnoses,
             rng,
             seconds=cpsc2018_seconds(rng) if self.name == "cpsc2018" else 10.0,
@@ -215,7 +233,10 @@ def with_folds(entries: list[Entry], classes: tuple[str, ...]) -> list[Entry]:
     fold_of = {}
     for number, (patient, names) in enumerate(of_patient.items()):
         rarest = next((name for name in RAREST_FIRST if name in names), "none")
-        fold = min(range(1, FOLDS + 1), key=lambda f: (filled[rarest, f], filled["all", f], (f + number) % FOLDS))
+        folds = [
+            (first - number - 1) % FOLDS + 1 for first in range(FOLDS)
+        ]  # of ties the first, another for each patient
+        fold = min(folds, key=lambda fold: (filled[rarest, fold], filled["all", fold]))
         fold_of[patient] = fold
         filled.update((name, fold) for name in {*names, rarest, "all"})
     return [replace(entry, fold=fold_of.get(entry.patient, FOLDS)) for entry in entries]

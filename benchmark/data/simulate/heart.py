@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +42,9 @@ def rotation(degrees: Floats) -> Floats:
     degrees: (3,) about the x axis (sagittal plane), the y axis (horizontal) and the z axis (frontal; a positive angle
     turns the electrical axis to the right, as cardiology counts it).
     """
-    (cx, cy, cz), (sx, sy, sz) = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    angles = np.radians(degrees)
+    cx, cy, cz = np.cos(angles)
+    sx, sy, sz = np.sin(angles)
     sagittal = np.array([[1, 0, 0], [0, cx, -sx], [0, sx, cx]])
     horizontal = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
     frontal = np.array([[cz, -sz, 0], [sz, cz, 0], [0, 0, 1]])
@@ -57,9 +58,10 @@ def lead_vectors(across: Floats, down: Floats) -> Floats:
     extrapolated. down: (6,) in intercostal spaces.
     """
     position = np.arange(6) + across
-    lower = np.clip(np.floor(position), 0, 4).astype(int)
-    share = (position - lower)[:, None]
-    chest = (1 - share) * LEAD_VECTORS[lower + 2] + share * LEAD_VECTORS[lower + 3]  # (6, 3)
+    lower = np.clip(np.floor(position), 0, 4).astype(int)  # (6,)
+    share = (position - lower)[:, None]  # (6, 1)
+    chest_vectors = LEAD_VECTORS[2:]  # (6, 3) V1-V6
+    chest = (1 - share) * chest_vectors[lower] + share * chest_vectors[lower + 1]  # (6, 3)
     chest[:, 1] += INTERCOSTAL_TILT * down
     return np.vstack([LEAD_VECTORS[:2], chest])  # (8, 3)
 
@@ -73,17 +75,24 @@ def wave_trains(
     Gaussian, 4 a plateau.
     """
     wave, beat = np.nonzero(height)  # (P,) pairs that there are
-    peak, ascent, descent, amplitude = (part[wave, beat][:, None] for part in (centre, rise, fall, height))  # (P, 1)
+    peak = centre[wave, beat][:, None]  # (P, 1)
+    ascent = rise[wave, beat][:, None]  # (P, 1)
+    descent = fall[wave, beat][:, None]  # (P, 1)
+    amplitude = height[wave, beat][:, None]  # (P, 1)
     is_plateau = order[wave][:, None] > 2  # (P, 1)
-    reach = np.where(is_plateau, 1.9, 4.0)
-    first, last = np.ceil((peak - reach * ascent) * fs), np.floor((peak + reach * descent) * fs)  # (P, 1) samples
-    sample = first + np.arange((last - first).max() + 1)  # (P, W)
-    offset = sample / fs - peak
-    squared = (offset / np.where(offset < 0, ascent, descent)) ** 2
-    value = amplitude * np.exp(-0.5 * np.where(is_plateau, squared**2, squared))  # (P, W)
-    inside = (sample <= last) & (sample >= 0) & (sample < samples)
-    flat = (sample * len(centre) + wave[:, None])[inside].astype(int)
-    trains = np.bincount(flat, value[inside], samples * len(centre)).astype(np.float64)
+    reach = np.where(is_plateau, 1.9, 4.0)  # (P, 1)
+    first = np.ceil((peak - reach * ascent) * fs)  # (P, 1) samples
+    last = np.floor((peak + reach * descent) * fs)  # (P, 1) samples
+    longest = (last - first).max()
+    sample = first + np.arange(longest + 1)  # (P, W)
+    offset = sample / fs - peak  # (P, W)
+    flank = np.where(offset < 0, ascent, descent)  # (P, W)
+    squared = (offset / flank) ** 2  # (P, W)
+    exponent = np.where(is_plateau, squared**2, squared)  # (P, W)
+    value = amplitude * np.exp(-0.5 * exponent)  # (P, W)
+    inside = (sample <= last) & (sample >= 0) & (sample < samples)  # (P, W)
+    places = (sample * len(centre) + wave[:, None])[inside].astype(int)
+    trains = np.bincount(places, value[inside], samples * len(centre)).astype(np.float64)
     return trains.reshape(samples, -1)  # (n, C)
 
 
@@ -135,10 +144,14 @@ def changed(heart: Heart, diagnosis: str, severity: float) -> Heart:
     """
     waves, intervals = dict(heart.waves), dict(heart.intervals)
     for row in CHANGES[diagnosis]:
-        name, (offset, slope, threshold, most) = row["wave"], _numbers(row["gain"] or "0 1 0 inf")
+        name = row["wave"]
+        offset, slope, threshold, most = _numbers(row["gain"] or "0 1 0 inf")
         gain = min(most, max(0.0, offset + slope * (severity - threshold)))
-        wave = heart.waves.get(row["like"] or name, Wave(row["clock"], 0.0, 0.0, 0.0, np.zeros(3)))
-        centre, rise, fall = (_time(row[time], getattr(wave, time), gain) for time in ("centre", "rise", "fall"))
+        absent = Wave(row["clock"], 0.0, 0.0, 0.0, np.zeros(3))
+        wave = heart.waves.get(row["like"] or name, absent)
+        centre = _time(row["centre"], wave.centre, gain)
+        rise = _time(row["rise"], wave.rise, gain)
+        fall = _time(row["fall"], wave.fall, gain)
         if name in ("pr", "onset", "j_point"):
             intervals[name] = centre
         elif row["clock"] == "gone":
@@ -148,7 +161,8 @@ def changed(heart: Heart, diagnosis: str, severity: float) -> Heart:
             shift = _numbers(row["shift"]) + _numbers(row["shift_slope"]) * gain
             beats = tuple(map(BEAT_KINDS.index, row["beats"].split())) or wave.beats
             order = int(row["order"] or wave.order)
-            clock, dipole = row["clock"] or wave.clock, wave.dipole * factor + shift
+            clock = row["clock"] or wave.clock
+            dipole = wave.dipole * factor + shift  # (3,)
             waves[name] = Wave(clock, centre, rise, fall, dipole, order, beats)
     return Heart(waves, intervals)
 
@@ -162,13 +176,14 @@ def _numbers(cell: str) -> Floats:
 def _time(cell: str, before: float, gain: float) -> float:
     if not cell:
         return before
+    factors = {"g": gain, "x": before}
     number = float(cell.rstrip("gx"))
-    return number * {"g": gain, "x": before}.get(cell[-1], 1.0)
+    return number * factors.get(cell[-1], 1.0)
 
 
-CHANGES = {
-    name: list(rows) for name, rows in groupby(rows_beside(__file__, "heart_changes.csv"), lambda row: row["diagnosis"])
-}
+CHANGES: dict[str, list[dict[str, str]]] = {}
+for row in rows_beside(__file__, "heart_changes.csv"):
+    CHANGES.setdefault(row["diagnosis"], []).append(row)
 """Diagnosis -> its changes, in the order in which several diagnoses are applied; `healthy` makes a heart of nothing."""
 HEALTHY = changed(Heart({}, {}), "healthy", 1.0)
 
@@ -193,5 +208,7 @@ def interpolate(heart: Heart, other: Heart, share: float) -> Heart:
             waves[name] = there._replace(dipole=there.dipole * share)
         elif here and share < 1:
             waves[name] = here._replace(dipole=here.dipole * (1 - share))
-    intervals = {name: here + share * (other.intervals[name] - here) for name, here in heart.intervals.items()}
+    intervals = {}
+    for name, seconds in heart.intervals.items():
+        intervals[name] = seconds + share * (other.intervals[name] - seconds)
     return Heart(waves, intervals)

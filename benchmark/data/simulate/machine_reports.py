@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmark.data.datasets.base import rows_beside
-from benchmark.data.simulate.patient import clash
+from benchmark.data.simulate.patient import clashes
 
 GRADES = ("normal", "borderline", "abnormal")
 """Grades of the whole ECG, in ascending order."""
@@ -29,13 +29,11 @@ READINGS = {row.pop("finding"): row for row in rows_beside(__file__, "machine_fi
 the mentions that are uncertain; `false_alarm`: share of the ECGs without the finding with an uncertain wording.
 """
 LINE_OF_RHYTHM = {row["rhythm"]: row["line"] for row in rows_beside(__file__, "machine_rhythms.csv")}
-MISREADINGS = {
-    row["rhythm"]: {
-        tuple(lines.split(" + ")): float(share)
-        for lines, share in (pair.rsplit(": ", 1) for pair in row["printed_instead"].split("|"))
-    }
-    for row in rows_beside(__file__, "machine_rhythms.csv")
-}
+MISREADINGS: dict[str, dict[tuple[str, ...], float]] = {}
+for row in rows_beside(__file__, "machine_rhythms.csv"):
+    for pair in row["printed_instead"].split("|"):
+        printed, share = pair.rsplit(": ", 1)
+        MISREADINGS.setdefault(row["rhythm"], {})[tuple(printed.split(" + "))] = float(share)
 """Rhythm -> lines printed instead -> share of its ECGs; 'Sinus rhythm' is renamed by rate."""
 GRADE_OF = {row["line"]: row["grade"] for row in rows_beside(__file__, "machine_lines.csv")}
 """Line -> grade of the whole ECG; others are borderline."""
@@ -60,7 +58,7 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
 
 
 def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> tuple[str, ...]:
-    """Lines printed instead of the rhythm; () if it is read correctly."""
+    """Draw the lines printed instead of the rhythm; () if it is read correctly."""
     misreadings, drawn = MISREADINGS[rhythm], rng.random()
     scale = min(errors, 1 / sum(misreadings.values()))
     for lines, share in misreadings.items():
@@ -71,19 +69,20 @@ def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> tuple[str,
 
 
 def _at_rate(line: str, rate: float) -> str:
-    """'Sinus rhythm' renamed by rate (bradycardia < 60/min, tachycardia > 100/min); other lines unchanged."""
+    """Rename 'Sinus rhythm' by rate (bradycardia < 60/min, tachycardia > 100/min); other lines stay."""
     if line != "Sinus rhythm" or 60 <= rate <= 100:
         return line
     return "Sinus bradycardia" if rate < 60 else "Sinus tachycardia"
 
 
 def _finding_line(name: str, diagnoses: tuple[str, ...], rng: np.random.Generator, errors: float) -> str:
-    """Line of one finding, '' for none; no false alarm that clashes with the diagnoses."""
-    reading, column = READINGS[name], "wordings"
+    """Draw the line of one finding, '' for none; no false alarm clashes with the diagnoses."""
+    reading = READINGS[name]
+    column = "wordings"
     error, hedge, which = rng.random(3)
     if name not in diagnoses:
-        possible = not any(clash(name, other) for other in diagnoses if other != "NORM")
-        if not possible or error >= errors * float(reading["false_alarm"]):
+        is_possible = not clashes(name, [other for other in diagnoses if other != "NORM"])
+        if not is_possible or error >= errors * float(reading["false_alarm"]):
             return ""
         column = "uncertain_wordings"
     elif error < errors * float(reading["missed"]):

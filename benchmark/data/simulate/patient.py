@@ -9,7 +9,7 @@ and the anterior fascicle's block are additive, so that they combine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
@@ -56,9 +56,15 @@ def clash(one: str, other: str) -> bool:
     return other in DIAGNOSES[one].clashes.split()
 
 
+def clashes(name: str, others: Iterable[str]) -> bool:
+    """Tell whether a diagnosis clashes with one of the others."""
+    return any(clash(name, other) for other in others)
+
+
 def check_diagnoses(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names. Raises ValueError for an unknown name, a name given twice, or two that clash."""
-    if unknown := [name for name in names if name not in DIAGNOSES]:
+    unknown = [name for name in names if name not in DIAGNOSES]
+    if unknown:
         raise ValueError(f"unknown diagnosis {unknown[0]!r}: known are {', '.join(DIAGNOSES)}")
     for one, other in combinations(names, 2):
         if one == other or clash(one, other):
@@ -83,7 +89,7 @@ class Anatomy(NamedTuple):
     """Anatomy of one patient."""
 
     heart: Heart
-    """Without any disease."""
+    """The heart without any disease."""
     position: Floats  # (3, 3) rotation of the ventricles' dipole
     atrial_position: Floats  # (3, 3)
     across: Floats  # (6,) mean displacement of the chest electrodes, as in `dipole.lead_vectors`
@@ -115,12 +121,12 @@ def draw_anatomy(rng: np.random.Generator, *, woman: bool, variation: float = 1.
 
 
 def _normal(rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> Floats:
-    """Standard normal, clipped at two standard deviations, since extremes are left to the diagnoses."""
+    """Draw standard normal numbers, clipped at two deviations, since extremes are left to the diagnoses."""
     return np.minimum(np.maximum(rng.standard_normal(size), -2.0), 2.0)  # faster than np.clip on a few numbers
 
 
 def _factor(rng: np.random.Generator, deviation: float) -> float:
-    """Factor around 1 whose logarithm has this standard deviation."""
+    """Draw a factor around 1 whose logarithm has this standard deviation."""
     return float(np.exp(deviation * _normal(rng)))
 
 
@@ -129,12 +135,18 @@ def _draw_heart(rng: np.random.Generator, woman: bool, variation: float) -> Hear
     slow = _factor(rng, 0.06 * variation)
     jt = _factor(rng, 0.055 * variation) * (WOMEN_JT**variation if woman else 1.0)
     pace = {"P": 1.0, "R": slow, "J": jt}
-    waves = {name: _personal(rng, wave, pace[wave.clock], voltage, variation) for name, wave in HEALTHY.waves.items()}
+    waves = {}
+    for name, wave in HEALTHY.waves.items():
+        waves[name] = _personal(rng, wave, pace[wave.clock], voltage, variation)
     notch = 0.09 * voltage * variation * _normal(rng, 3)  # (3,)
     waves["notch"] = Wave("R", rng.uniform(-0.018, 0.028), 0.005, 0.005, notch)
     healthy = HEALTHY.intervals
-    pr = healthy["pr"] + 0.015 * variation * float(_normal(rng))
-    return Heart(waves, {"pr": pr, "onset": healthy["onset"] * slow, "j_point": healthy["j_point"] * slow})
+    intervals = {
+        "pr": healthy["pr"] + 0.015 * variation * float(_normal(rng)),
+        "onset": healthy["onset"] * slow,
+        "j_point": healthy["j_point"] * slow,
+    }
+    return Heart(waves, intervals)
 
 
 def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float, variation: float) -> Wave:
@@ -150,12 +162,15 @@ def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float,
 
 
 def _draw_focus(rng: np.random.Generator) -> Mapping[str, Wave]:
-    direction = PVC_FOCI[rng.integers(len(PVC_FOCI))] * _factor(rng, 0.2) + 0.2 * _normal(rng, 3)  # (3,)
+    typical = PVC_FOCI[rng.integers(len(PVC_FOCI))] * _factor(rng, 0.2)  # (3,)
+    direction = typical + 0.2 * _normal(rng, 3)  # (3,)
     turned = direction + 0.35 * np.linalg.norm(direction) * 0.5 * _normal(rng, 3)  # (3,)
     slow = rng.uniform(0.9, 1.15)
-    dipoles = {"direction": direction, "turned": turned}
-    focus = Heart({name: Wave("R", 0.0, 0.0, 0.0, dipole) for name, dipole in dipoles.items()}, {})
-    return changed(focus, "focus", slow).waves
+    waves = {
+        "direction": Wave("R", 0.0, 0.0, 0.0, direction),
+        "turned": Wave("R", 0.0, 0.0, 0.0, turned),
+    }
+    return changed(Heart(waves, {}), "focus", slow).waves
 
 
 EPISODIC = ("AFIB", "AFL", "SVT", "STD", "STE-ANT", "STE-INF", "PAC", "PVC")
@@ -195,9 +210,7 @@ def draw_diagnoses(
     seen = rng.random(len(conditions)) < RECURRENCE
     shown = [name for name, again in zip(conditions, seen, strict=True) if first or again or name not in EPISODIC]
     if not any(name in RHYTHMS for name in shown):
-        possible = {
-            rhythm: share for rhythm, share in population.rhythms.items() if not any(clash(rhythm, s) for s in shown)
-        }
+        possible = {rhythm: share for rhythm, share in population.rhythms.items() if not clashes(rhythm, shown)}
         shown.append(choose(rng, possible))
     healthy = len(shown) == 1 and shown[0] in SINUS_RHYTHMS
     return ("NORM", *shown) if healthy else tuple(shown)
@@ -206,7 +219,9 @@ def draw_diagnoses(
 def choose(rng: np.random.Generator, shares: Mapping[str, float]) -> str:
     """Draw one of the names, with probability proportional to its share."""
     weights = np.array(list(shares.values()))
-    return list(shares)[int(np.searchsorted(np.cumsum(weights), rng.random() * weights.sum(), side="right"))]
+    drawn = rng.random() * weights.sum()
+    number = int(np.searchsorted(np.cumsum(weights), drawn, side="right"))
+    return list(shares)[number]
 
 
 def draw_conditions(rng: np.random.Generator, population: Population) -> tuple[str, ...]:
@@ -216,11 +231,10 @@ def draw_conditions(rng: np.random.Generator, population: Population) -> tuple[s
         return ()
     conditions = [leading]
     while len(conditions) < MOST_CONDITIONS and rng.random() < population.companion:
-        possible = {
-            name: share * population.affinities.get(f"{leading} {name}", 1.0)
-            for name, share in population.conditions.items()
-            if name not in ("NORM", *conditions) and not any(clash(name, other) for other in conditions)
-        }
+        possible = {}
+        for name, share in population.conditions.items():
+            if name not in ("NORM", *conditions) and not clashes(name, conditions):
+                possible[name] = share * population.affinities.get(f"{leading} {name}", 1.0)
         if not possible:
             break
         conditions.append(choose(rng, possible))
@@ -237,4 +251,6 @@ def diseased(patient: Anatomy, names: tuple[str, ...], scale: float = 1.0) -> He
         if name in names:
             share = 1.0 if name in (*RHYTHMS, "PAC") else scale
             heart = interpolate(heart, changed(heart, name, patient.severity[name]), share)
-    return heart._replace(waves={**heart.waves, **patient.ectopic_focus}) if "PVC" in names else heart
+    if "PVC" in names:
+        heart = heart._replace(waves={**heart.waves, **patient.ectopic_focus})
+    return heart
