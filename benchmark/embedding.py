@@ -15,6 +15,7 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass as plain_dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -223,14 +224,14 @@ def load_encoder(
     return SavedEncoder(description, encoder, where, precision or description.precision)
 
 
+@plain_dataclass
 class SavedEncoder:
     """An exported encoder, ready to embed. It can be pickled."""
 
-    def __init__(self, description: Description, encoder: Encoder, device: torch.device, precision: str) -> None:
-        self.description = description
-        self.encoder = encoder
-        self.device = device
-        self.precision = precision
+    description: Description
+    encoder: Encoder
+    device: torch.device
+    precision: str
 
     @property
     def width(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,8 +41,8 @@ def note(console: Console, line: str) -> None:
 
 def error(line: str) -> None:
     """Print one error unwrapped on stderr, in one line also where a name has a line feed."""
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    console.print(Text.assemble(("error: ", "bold red"), shown(line.replace("\n", r"\n"))), soft_wrap=True)
+    message = Text.assemble(("error: ", "bold red"), shown(line.replace("\n", r"\n")))
+    open_console(sys.stderr).print(message, soft_wrap=True)
 
 
 def duration(seconds: float) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim import Optimizer
 
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
@@ -76,7 +77,7 @@ def refusal_of(kind: type[PretrainMethod], encoder: type[Encoder]) -> str:
     return ""
 
 
-def update(method: PretrainMethod, optimiser: torch.optim.Optimizer, seed: int) -> Tensor:
+def update(method: PretrainMethod, optimiser: Optimizer, seed: int) -> Tensor:
     """Do one step of training; returns the loss, 0-d."""
     torch.manual_seed(seed)
     optimiser.zero_grad()
@@ -282,14 +283,12 @@ def steps_are_in_the_order_of_time(kind: type[Encoder]) -> str | None:
 
 
 def every_parameter_learns(kind: type[Encoder]) -> None:
-    """Each has a finite gradient, also of one window; bf16 moves `pooled` by less than 5 %."""
-    for windows, read in ((4, "forward"), (1, "pooled")):
-        encoder = new_encoder(kind).train()
-        getattr(encoder, read)(noise(windows)).square().sum().backward()
-        for name, parameter in encoder.named_parameters():
-            if read == "pooled" or name not in kind.pooled_only:
-                sound = parameter.grad is not None and parameter.grad.isfinite().all()
-                assert sound, f"{name} has no finite gradient through {read} of {windows} windows"
+    """One window gives each parameter a finite gradient; bf16 moves `pooled` by less than 5 %."""
+    encoder = new_encoder(kind).train()
+    encoder.pooled(noise(1)).square().sum().backward()
+    for name, parameter in encoder.named_parameters():
+        sound = parameter.grad is not None and parameter.grad.isfinite().all()
+        assert sound, f"{name} has no finite gradient through pooled of one window"
     encoder = new_encoder(kind)
     x = noise(samples=300 if encoder.config.takes(300) else SAMPLES)  # (B, S, L)
     with torch.no_grad():
@@ -370,11 +369,8 @@ ENCODER_CHECKS = (
 
 
 def loads_its_weights(kind: type[PretrainedEncoder]) -> None:
-    """Two loaded encoders give equal features, also under bf16, and learn unless `frozen` is the reason why not."""
+    """Two loaded encoders give equal features, and learn unless `frozen` is the reason why not."""
     x = noise(3, kind.signals.samples)  # (B, S, 12)
     first, second = (kind.loaded().pooled(x) for _ in range(2))  # (B, K), (B, K)
     assert torch.equal(first, second), "loading it twice gives other features: load() has to set every weight"
-    with torch.autocast("cpu", torch.bfloat16):
-        half = kind.loaded().pooled(x)  # (B, K)
-    assert torch.equal(half, first), "bfloat16 changes its features: override `encode`, not `steps`"
     assert kind.frozen or first.requires_grad, f"no gradient reaches its weights: set {kind.__name__}.frozen"

@@ -51,7 +51,7 @@ from benchmark.run.grid import make_grid, refuse_lone_windows, select, variants_
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, context_of, execute, missing
-from benchmark.run.unsound import Unsound, remove_unsound
+from benchmark.run.unsound import remove_unsound
 from benchmark.screen import Console, note
 
 PRINTED = ".report.json"
@@ -159,10 +159,9 @@ def prepare_all(
     return prepared, warnings
 
 
-def tell_unsound(unsound: Unsound, console: Console) -> None:
+def tell_unsound(results: str, console: Console) -> None:
     """Print how many results were removed, if any."""
-    if any(unsound):
-        results = f"{counted(unsound.pretrainings, 'pretraining')} and {counted(unsound.cells, 'cell')}"
+    if results:
         note(console, f"computed while a prepared file was damaged, and computed again: {results}")
 
 

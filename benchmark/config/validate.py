@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, get_args
 
-from benchmark.config.config import SWEPT, Config, by_encoder, is_hyperparameter, sized, with_settings
+from benchmark.config.config import ALL_ABLATIONS, SWEPT, Config, by_encoder, is_hyperparameter, sized, with_settings
 from benchmark.config.errors import names_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.joined import datasets_in, is_transport, transport_of
@@ -114,7 +114,7 @@ def check_ablations(config: Config) -> None:
             raise ValueError(f"methods.{name} cannot act: this method trains nothing; leave it out")
         for overrides in ({}, *config.ablations.get(name, {}).values()):
             config.method_config(name, overrides)
-    known = [f"{method}:{name}" for method in config.compared() for name in config.ablations.get(method, {})]
+    known = [f"{method}:{name}" for method, name in config.ablations_of(ALL_ABLATIONS)]
     for name in config.ablate:
         if not known:
             raise ValueError(f"ablate: no compared method has an ablation; compare {', '.join(config.ablations)} too")

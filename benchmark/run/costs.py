@@ -7,6 +7,7 @@ from copy import deepcopy
 from timeit import repeat
 
 import torch
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config.config import Config, with_settings
@@ -51,7 +52,7 @@ def estimated_updates(pretraining: Pretraining, config: Config, sizes: Mapping[s
 
 def update_of(
     method: PretrainMethod, settings: MethodConfig, size: int, samples: int, precision: str
-) -> Callable[[], torch.Tensor]:
+) -> Callable[[], Tensor]:
     """Return a function that does an update of a method per call, on `size` pairs of noise, five of a pseudo-trial."""
     device, leads = next(method.parameters()).device, method.exported().config.leads
     x1, x2 = torch.randn(2, size, samples, leads, device=device)  # (B, S, L) each

@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmark.data.damage import Span, spans_of
+from benchmark.data.datasets.base import counted
 from benchmark.data.prepare import Prepared
 from benchmark.results.files import Damaged, write_atomic
 from benchmark.results.names import RECORD_FILE, WINDOWS_SHA256
@@ -17,29 +17,24 @@ from benchmark.run.grid import Grid
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
 
 
-class Unsound(NamedTuple):
-    """Numbers of the results that were removed."""
-
-    pretrainings: int
-    cells: int
-
-
 def remove_unsound(
     grid: Grid,
     corpus: Prepared,
     columns: Mapping[str, Prepared],
     forms: Mapping[tuple[str, str], Prepared],
     store: Store,
-) -> Unsound:
+) -> str:
     """Remove what was stored of a grid while a file of its data was damaged, and the cells of encoders among that.
 
-    forms: as of `grid.make_grid`. An unfinished pretraining loses its checkpoint; health is measured again.
+    Returns '2 pretrainings and 5 cells'; '' where there is nothing to remove. forms: as of `grid.make_grid`. An
+    unfinished pretraining loses its checkpoint; health is measured again.
     """
     spans_of_corpus = spans_behind(corpus)
     unsound, removed = set[str](), 0
     for pretraining in grid.pretrainings:
         folder = store.pretrained / pretraining.key
-        if pretraining.method.trains and weights_written_in(folder, spans_of_corpus):
+        files = (folder / WEIGHTS, folder / CHECKPOINT)
+        if pretraining.method.trains and any(written_in(file, spans_of_corpus) for file in files):
             unsound.add(pretraining.key)
     for cell in grid.distinct_cells():
         row = store.row_file(cell.key)
@@ -52,7 +47,7 @@ def remove_unsound(
     for key in unsound:  # after their cells, which nothing else tells where this process is killed before
         shutil.rmtree(store.pretrained / key)
     doubt_health(grid, columns, store)
-    return Unsound(len(unsound), removed)
+    return f"{counted(len(unsound), 'pretraining')} and {counted(removed, 'cell')}" if unsound or removed else ""
 
 
 def doubt_health(grid: Grid, columns: Mapping[str, Prepared], store: Store) -> None:
@@ -71,11 +66,6 @@ def spans_behind(prepared: Prepared) -> list[Span]:
     """Read the times in which a file of prepared data, or of the datasets that they join, was damaged."""
     folders = [data.folder for data, _ in prepared.members] or [prepared.folder]
     return [span for folder in folders for span in spans_of(folder)]
-
-
-def weights_written_in(folder: Path, spans: Sequence[Span]) -> bool:
-    """Tell whether the weights of a pretraining, finished or not, were written in one of some times."""
-    return written_in(folder / WEIGHTS, spans) or written_in(folder / CHECKPOINT, spans)
 
 
 def written_in(file: Path, spans: Sequence[Span]) -> bool:

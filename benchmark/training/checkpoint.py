@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from torch import Tensor
+from torch.optim import Optimizer
 
 from benchmark.config.errors import built
 from benchmark.results.files import Damaged, digest, file_digest, reading, refuse_altered, seal, unseal, write_atomic
@@ -50,13 +52,13 @@ class History:
 class Epoch:
     """An epoch under way: the losses of its n updates, of which `step` are done."""
 
-    losses: torch.Tensor  # (n,)
+    losses: Tensor  # (n,)
     step: int = 0
-    positives: torch.Tensor | None = None  # (B,) of each query of the last batch, for methods with patients
+    positives: Tensor | None = None  # (B,) of each query of the last batch, for methods with patients
 
 
 def save_checkpoint(
-    path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History, epoch: Epoch | None
+    path: Path, method: PretrainMethod, optimiser: Optimizer, history: History, epoch: Epoch | None
 ) -> None:
     """Write all state atomically, sealed with the name of its folder, the key of the pretraining.
 
@@ -81,7 +83,7 @@ def read_checkpoint(path: Path) -> bytes:
         return unseal(path.parent.name, path.read_bytes())
 
 
-def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
+def resume(path: Path, method: PretrainMethod, optimiser: Optimizer, history: History) -> Epoch | None:
     """Restore the state in a checkpoint file; returns the epoch under way, None between two.
 
     Does nothing where there is none, or one that is damaged or of another pretraining.

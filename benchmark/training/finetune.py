@@ -19,6 +19,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from benchmark.config.schema import Attention, Finetune, Supervised
 from benchmark.data.task import Task
@@ -209,7 +210,7 @@ def batches_of(windows: int, batch_size: int, least: int, *, seed: int, epoch: i
 
 
 def update(
-    model: nn.Module, optimiser: torch.optim.Optimizer, signal: Tensor, target: Tensor, multi: bool, precision: str
+    model: nn.Module, optimiser: Optimizer, signal: Tensor, target: Tensor, multi: bool, precision: str
 ) -> Tensor:
     """Update a model on a batch; returns its cross-entropy or, with several labels, mean binary cross-entropy."""
     with autocast(signal.device, precision):

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.optim import Optimizer
 
 from benchmark.config.schema import Budget
 from benchmark.data.corpus import Corpus, EpochShape, epoch_order, epoch_shape
@@ -62,7 +64,7 @@ def learning_rate(recipe: Recipe, step: int, total: int) -> float:
     return recipe.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
 
 
-def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimizer:
+def make_optimiser(method: PretrainMethod, recipe: Recipe) -> Optimizer:
     """Make AdamW (decoupled weight decay) or Adam (L2 term) over the parameters that require a gradient."""
     kind = torch.optim.AdamW if recipe.optimiser == "adamw" else torch.optim.Adam
     learning = [parameter for parameter in method.parameters() if parameter.requires_grad]
@@ -139,9 +141,7 @@ def pretrain(
     return history
 
 
-def train_step(
-    method: PretrainMethod, optimiser: torch.optim.Optimizer, batch: Any, rate: float, precision: str
-) -> torch.Tensor:
+def train_step(method: PretrainMethod, optimiser: Optimizer, batch: Any, rate: float, precision: str) -> Tensor:
     """Do one update; returns the loss (0-d), without synchronising. Raises TrainingStopped if GPU memory runs out."""
     for group in optimiser.param_groups:
         group["lr"] = rate
@@ -163,7 +163,7 @@ def train_step(
     return torch.stack(losses).sum()
 
 
-def refuse_non_finite(losses: torch.Tensor, name: str, recipe: Recipe, epoch: int) -> None:
+def refuse_non_finite(losses: Tensor, name: str, recipe: Recipe, epoch: int) -> None:
     """Raise TrainingStopped where one of an epoch's losses (n,) is not finite. Synchronises the device once."""
     bad = torch.nonzero(~torch.isfinite(losses)).flatten()
     if len(bad):
