@@ -285,7 +285,7 @@ def steps_are_in_the_order_of_time(kind: type[Encoder]) -> str | None:
 def every_parameter_learns(kind: type[Encoder]) -> None:
     """One window gives each parameter a finite gradient; bf16 moves `pooled` by less than 5 %."""
     encoder = new_encoder(kind).train()
-    encoder.pooled(noise(1)).square().sum().backward()
+    encoder.pooled(noise(1)).square().sum().backward()  # type: ignore[no-untyped-call]
     for name, parameter in encoder.named_parameters():
         sound = parameter.grad is not None and parameter.grad.isfinite().all()
         assert sound, f"{name} has no finite gradient through pooled of one window"

@@ -172,7 +172,6 @@ MEASURES = {
     "retrieval": "retrieval@1",
 }
 """Measure -> title."""
-UNTRAINED_EPOCH = 0  # of the untrained encoder's measures
 COLLAPSED_RANK = 2.0
 """A lower effective rank is collapse (a line plus noise); untrained encoders have 2.2 (8 features) to 15 (320)."""
 COLLAPSED_COSINE = 0.99

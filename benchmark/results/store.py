@@ -19,7 +19,7 @@ from dataclasses import dataclass as plain_dataclass
 from io import BytesIO
 from pathlib import Path
 from traceback import format_exception
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -55,7 +55,6 @@ from benchmark.results.names import (
     command,
 )
 
-ROW_FORMAT = 2
 RECORD_DIGEST = "record_sha256"
 LATEST = "latest"
 """File beside the plans with the key of the latest."""
@@ -107,7 +106,7 @@ class Row:
     """Best epoch (or C of the probe), history of the validation score, seconds."""
     provenance: dict[str, Any]
     """Full config, data and corpus (fingerprint, simulated), versions, git state, device, precision, threads."""
-    format: int = ROW_FORMAT
+    format: Literal[2] = 2
     subset: Count = 0
     """Number of its labelled subset among the runs of the seed."""
     part_keys: list[Key] = field(default_factory=list)
@@ -117,15 +116,6 @@ class Row:
     def encoders(self) -> list[str]:
         """Keys of all its pretrainings."""
         return self.part_keys or ([self.pretrain_key] if self.pretrain_key else [])
-
-
-@dataclass(frozen=True, config=STRICT)
-class StoredRow:
-    """Content of a row's file, with the digests of the row and of its predictions' file."""
-
-    row: dict[str, Any]
-    row_sha256: str
-    predictions_sha256: str
 
 
 @plain_dataclass(frozen=True)
@@ -283,16 +273,14 @@ class Store:
         if not path.is_file():
             return None
         with reading(path, CELL_AGAIN):
-            stored = validated(StoredRow, read_json(path))
-            refuse_altered(content_digest(stored.row), stored.row_sha256)
-            if stored.row["format"] != ROW_FORMAT:
-                raise ValueError(f"row format {stored.row['format']}, this version reads {ROW_FORMAT}")
-            row = validated(Row, stored.row)
+            stored = read_json(path)
+            refuse_altered(content_digest(stored["row"]), stored["row_sha256"])
+            row = validated(Row, stored["row"])
             if row.key != key:
                 raise ValueError(f"this is the row of {row.key}")
         predictions = self.cells / f"{key}.npz"
         with reading(predictions, CELL_AGAIN):
-            refuse_altered(file_digest(predictions), stored.predictions_sha256)
+            refuse_altered(file_digest(predictions), stored["predictions_sha256"])
         return row
 
     def remove_row(self, key: str) -> None:

@@ -17,7 +17,7 @@ from benchmark.data.splits import TaskSpec, open_task_view
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.machine import computer, seed_torch
 from benchmark.results.files import Damaged, write_atomic
-from benchmark.results.names import ERROR, RECORD_FILE, UNTRAINED_EPOCH, WINDOWS_SHA256
+from benchmark.results.names import ERROR, RECORD_FILE, WINDOWS_SHA256
 from benchmark.results.store import Store, record_bytes
 from benchmark.run.costs import encoder_costs
 from benchmark.run.crossfit import SEEN, corpus_of_part, names_seen, opened_columns, parts_of
@@ -55,7 +55,7 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
         if method.trains:
             learned = train(pretraining, method, probe, config, context)
         else:
-            learned = {"health": [measure(UNTRAINED_EPOCH, method.exported(), probe)]}
+            learned = {"health": [measure(0, method.exported(), probe)]}
         learned["health_sample"] = {WINDOWS_SHA256: probe.source}
     facts = {
         "method": method.name,

@@ -160,7 +160,7 @@ def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
         ({"evaluation": "other"}, "evaluation: string should match pattern"),
         ({"scores": {"heartbeat": {"f1": 1.5}}}, "scores.heartbeat.f1: input should be less than or equal to 1"),
         ({"more": 1}, "more: unexpected keyword argument"),
-        ({"format": 1}, "row format 1, this version reads 2"),
+        ({"format": 1}, "format: input should be 2, got 1"),
     ],
 )
 def test_a_row_that_this_version_cannot_read_is_refused_by_its_first_wrong_value(
