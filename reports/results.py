@@ -114,6 +114,30 @@ class Results:
         of_first = {name: values[first] for name, values in test.arrays().items()}
         return Predictions(**of_first | {"probability": probability})
 
+    def predicted(self, cells: Iterable[PlannedCell] | None = None) -> pd.DataFrame:
+        """Return the test predictions of finished cells per recording, by default of all that have scores of classes.
+
+        A line per cell, recording and class: `COORDINATES`, model (the row's title), recording, patient, class, label
+        and score in [0, 1]. Raises Damaged.
+        """
+        planned = self.plan.cells if cells is None else cells
+        scored = [cell for cell in planned if cell.key in self.rows and cell.evaluation != RETRIEVAL]
+        return pd.concat(map(self._predicted_by, scored), ignore_index=True) if scored else pd.DataFrame()
+
+    def _predicted_by(self, cell: PlannedCell) -> pd.DataFrame:
+        test, classes = self.predictions(cell.key), self.plan.datasets[cell.dataset]["classes"]
+        probability, truth, names = per_recording(test.probability, test.truth, test.recording, self.plan.pool)
+        first = np.unique(test.recording, return_index=True)[1]  # (R,)
+        lines = {
+            "model": self.plan.variants[cell.variant],
+            "recording": np.repeat(names, len(classes)),
+            "patient": np.repeat(test.patient[first], len(classes)),
+            "class": np.tile(classes, len(names)),
+            "label": truth.ravel(),
+            "score": probability.ravel(),
+        }
+        return pd.DataFrame(dict(zip(COORDINATES, coordinates(cell), strict=True)) | lines)
+
     @cached_property
     def pretrainings(self) -> dict[str, dict[str, Record]]:
         """Variant -> key of a pretraining -> its record, of the finished cells, by seed; without unreadable ones."""

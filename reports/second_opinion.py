@@ -9,7 +9,9 @@ pairs of models in a metric are one family. Without several seeds they are over 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +47,14 @@ OPTIONAL = {"class": "positive", "seed": "0"}
 CANONICAL = {"recording": identifier, "patient": patient, "class": text, "model": text, "seed": identifier}
 """Column of texts -> what makes its cells canonical."""
 NUMBERS = ("label", "score")
+ALSO = {
+    "recording": ("ecg", "ecgid", "file", "filename", "id", "record", "recordid", "studyid"),
+    "patient": ("patientid", "person", "pid", "subject", "subjectid"),
+    "label": ("target", "truth", "y", "ytrue"),
+    "score": ("logit", "p", "pred", "prediction", "prob", "probability", "ypred", "yscore"),
+    "model": ("algorithm", "classifier", "method", "name"),
+}
+"""Needed column -> other names of it, in letters alone."""
 RUN = ["model", "seed"]
 SAMPLE = ["recording", "class"]
 RANKED = ("auroc", "auprc")
@@ -69,16 +79,20 @@ class Opinion(NamedTuple):
     """What was scored and how, and what can be detected."""
 
 
-def second_opinion(file: Path, further: Sequence[str] = ()) -> Opinion:
+def second_opinion(file: Path, further: Sequence[str] = (), rows: pd.DataFrame | None = None) -> Opinion:
     """Test all pairs of models in a CSV of predictions.
 
-    further: metrics beside F1, AUROC and ACC. Raises ValueError, in one line, for a file that cannot be used and for a
-    metric that has no interval.
+    further: metrics beside F1, AUROC and ACC. rows: predictions of a store that stand beside them
+    (`Results.predicted`), of one cell for each row and seed. Raises ValueError, in one line, for a file that cannot be
+    used and for a metric that has no interval.
     """
     for metric in further:
         if metric not in JACKKNIFED:
             raise ValueError(f"--scores {metric}: it has no interval; beside --predictions, name auprc or brier")
     written = read_texts(file)
+    notes: list[str] = []
+    if rows is not None:
+        written, notes = with_rows(file, written, rows)
     lines = canonical_lines(file, written)
     classes, runs = runs_of(file, lines)
     test = next(iter(runs.values()))  # truth and patients are those of every run
@@ -93,7 +107,7 @@ def second_opinion(file: Path, further: Sequence[str] = ()) -> Opinion:
     pairs = judged(pairwise(columns))
     scores = intervals(columns)
     scores = with_marks(scores.assign(mean_percent=100 * scores["mean"], baseline=False, n=1), pairs)
-    notes = [size_note(runs)]
+    notes.append(size_note(runs))
     if not are_probabilities:
         notes.append("Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out.")
     elif has_several_labels:
@@ -233,7 +247,8 @@ def read_texts(file: Path) -> pd.DataFrame:
         raise ValueError(f"{file} cannot be read as a table: {fault}") from None
     missing = [name for name in NEEDED if name not in lines]
     if missing:
-        raise ValueError(f"{file} has no {', '.join(missing)}; its columns are {', '.join(lines.columns)}")
+        hint = "".join(renaming(name, lines.columns) for name in missing)
+        raise ValueError(f"{file} has no {', '.join(missing)}; its columns are {', '.join(lines.columns)}{hint}")
     for name in NUMBERS:
         cells = list(lines[name])
         try:
@@ -244,6 +259,39 @@ def read_texts(file: Path) -> pd.DataFrame:
         refuse(file, lines, ~np.isfinite(values), f"{name} {{{name}!r}} is no number")
         lines[name] = values.astype(float)
     return lines
+
+
+def renaming(name: str, columns: Iterable[str]) -> str:
+    """Return '; rename ecg_id to recording' where a column may be meant by a needed name."""
+    for column in columns:
+        letters = re.sub("[^a-z]", "", column.lower())
+        if column not in (*NEEDED, *OPTIONAL) and (letters in ALSO[name] or get_close_matches(letters, [name])):
+            return f"; rename {column} to {name}"
+    return ""
+
+
+def with_rows(file: Path, written: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Put the lines of rows before those of a file, of the recordings and classes that both have; with notes.
+
+    A file without seeds is one run of each model, which stands beside every seed. Raises ValueError where nothing is
+    shared, or the file does not name the class that it scores.
+    """
+    notes = []
+    if "class" not in written:
+        classes = ", ".join(rows["class"].unique())
+        raise ValueError(f"{file} has no class: add a column with the class that it scores, as a row does: {classes}")
+    rows = rows[rows["class"].isin(written["class"].map(text))].astype({"seed": str})
+    if "seed" not in written:
+        written = pd.concat([written.assign(seed=seed) for seed in rows["seed"].unique()])
+        notes.append(f"Each model of {file} is one run, which stands beside every seed.")
+    shared = set(written["recording"].map(identifier)) & set(rows["recording"].map(identifier))
+    if not shared:
+        raise ValueError(f"{file}: no row has its classes and recordings; Results.predicted() has those of the rows")
+    every = pd.concat([rows[written.columns.intersection(rows.columns)], written])
+    is_shared = every["recording"].map(identifier).isin(shared)
+    if without := every.loc[~is_shared, "recording"].nunique():
+        notes.append(f"Recordings that the file or the rows lack, and that are left out: {without}.")
+    return every[is_shared], notes
 
 
 def refuse(file: Path, lines: pd.DataFrame, wrong: pd.Series[bool], why: str) -> None:

@@ -186,6 +186,7 @@ COMMANDS = {
             "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
             "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
             "--predictions": file("test models of others: recording, patient, label, score, model", "CSV"),
+            "--with": names("rows of the store beside them, e.g. pmq moco linear chapman 0.1", "ROW", dest="rows"),
         },
         (
             "report --scores auprc ece  # further columns of the main table, from the stored predictions",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark import screen as terminal
+from benchmark.cli.explain import as_stored, describe, is_named
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.results.files import Damaged
@@ -37,6 +38,8 @@ def report(arguments: Namespace, console: Console) -> int:
     if arguments.predictions:
         show_opinion(arguments, console)
         return OK
+    if arguments.rows:
+        raise ConfigError("--with stands beside --predictions FILE")
     if arguments.compare and (arguments.results or arguments.archive or arguments.beside or arguments.scores):
         raise ConfigError("--compare takes none of --results, --archive, --beside and --scores")
     sources = arguments.compare or arguments.results or ["runs"]
@@ -80,11 +83,12 @@ def write_tables(arguments: Namespace, sources: Sequence[str], console: Console)
 
 def show_opinion(arguments: Namespace, console: Console) -> None:
     """Print the statistics of predictions and write their files. Raises ConfigError."""
-    names = ("results", "archive", "beside", "compare", "unit")
+    names = ("archive", "beside", "compare", "unit", *([] if arguments.rows else ["results"]))
     if any(getattr(arguments, name) for name in names):
-        raise ConfigError(f"--predictions FILE takes --scores and --out, none of --{', --'.join(names)}")
+        raise ConfigError(f"--predictions FILE takes --with, --scores and --out, none of --{', --'.join(names)}")
+    rows = predicted_by(load(arguments.results or ["runs"]), arguments.rows) if arguments.rows else None
     try:
-        opinion = second_opinion(arguments.predictions, arguments.scores)
+        opinion = second_opinion(arguments.predictions, arguments.scores, rows)
     except ValueError as problem:
         raise ConfigError(str(problem)) from None
     for title, table in tables_of(opinion, PLAIN).items():
@@ -93,6 +97,25 @@ def show_opinion(arguments: Namespace, console: Console) -> None:
         note(console, line)
     for file in write_opinion(opinion, arguments.out):
         note(console, f"wrote {file}")
+
+
+def predicted_by(results: Results, words: Sequence[str]) -> pd.DataFrame:
+    """Return the predictions of rows that stand beside those of others, of the first labelled subset of each seed.
+
+    words: rows, and what of evaluation, dataset and label ratio tells their cells apart, as `explain` takes them.
+    Raises ConfigError where they name none, or cells of several.
+    """
+    rows = [word for word in words if as_stored(word, results.plan) in results.plan.variants]
+    further = [word for word in words if word not in rows]
+    names = [" ".join([row, *further]) for row in rows]
+    cells = [cell for cell in results.plan.cells if any(is_named(name, cell, results.plan) for name in names)]
+    several = [name for name in ("evaluation", "dataset", "ratio") if len({getattr(cell, name) for cell in cells}) > 1]
+    if several or not cells:
+        remedy = f"add {' and '.join(several)}" if several else f"name rows, e.g. {next(iter(results.plan.variants))}"
+        raise ConfigError(
+            f"--with {' '.join(words)} is {len(cells)} cells: {remedy}, e.g. {describe(results.plan.cells[0])}"
+        )
+    return results.predicted(cell for cell in cells if cell.subset == 0)
 
 
 def show_comparison(comparison: Comparison, out: Path, console: Console) -> None:

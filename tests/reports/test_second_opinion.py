@@ -57,6 +57,43 @@ def test_exported_predictions_get_the_statistics_of_their_run(
         assert any("Not every model has every seed" in note for note in notes) == is_uneven
 
 
+def test_rows_of_a_store_stand_beside_predictions_without_seeds(
+    write_predictions: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated = simulated_predictions(
+        np.random.default_rng(5), methods=3, seeds=3, patients=40, scatter=Scatter(), shares=(0.6, 0.4)
+    )
+    named = {(("random", "moco", "pmq")[m], "ptb-xl", seed): one for (m, seed), one in simulated.items()}
+    cells = {(name, dataset, ratio, seed): one for (name, dataset, seed), one in named.items() for ratio in (0.1, 0.01)}
+    root = write_predictions(cells)
+    results = load(root)
+    tenth = [cell for cell in results.plan.cells if cell.ratio == 0.1]
+    results.predicted(tenth).query("model != 'MOCO'").to_csv(tmp_path / "rows.csv", index=False)
+    expected = second_opinion(tmp_path / "rows.csv").pairs.set_index("metric")
+    theirs = results.predicted(tenth).query("model == 'MOCO' and seed == 0").assign(model="theirs")
+    theirs[["recording", "patient", "class", "label", "score", "model"]].to_csv(tmp_path / "theirs.csv", index=False)
+    flags = ["--results", str(root), "--predictions", str(tmp_path / "theirs.csv"), "--out", str(tmp_path)]
+    assert main(["report", *flags, "--with", "random", "PMQ"]) == 2
+    assert "add ratio" in capsys.readouterr().err
+    assert main(["report", *flags, "--with", "random", "PMQ", "10 %"]) == 0
+    pairs = pd.read_csv(tmp_path / "second-opinion-pairs.csv")
+    ours = pairs[pairs["second"] == "PMQ"].set_index("metric")
+    assert ours["difference"].to_dict() == pytest.approx(expected["difference"].to_dict(), rel=1e-5)
+    assert {*zip(pairs["first"], pairs["second"], strict=True)} == {
+        ("RANDOM", "PMQ"),
+        ("RANDOM", "theirs"),
+        ("PMQ", "theirs"),
+    }
+    assert (pairs["seeds"] == 3).all()
+
+
+def test_columns_of_other_names_are_answered_with_those_to_rename(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.csv"
+    file.write_text(PREDICTIONS.replace("recording,patient,label,score", "ecg_id,patient,labels,prob"))
+    with pytest.raises(ValueError, match="rename ecg_id to recording; rename labels to label; rename prob to score"):
+        second_opinion(file)
+
+
 def test_the_example_of_the_page_has_its_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
