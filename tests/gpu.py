@@ -11,15 +11,16 @@ It ends with status 1 if an update differs.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils.benchmark import Timer
 
-from benchmark.cli.dry_run import cost_lines
-from benchmark.cli.speed import HEADINGS, measure
+from benchmark.cli.dry_run import GIB, cost_lines
 from benchmark.config.load import load_config
 from benchmark.machine import Machine, device_facts, pick_device, seed_torch
 from benchmark.run.costs import update_of
@@ -29,7 +30,7 @@ from benchmark.run.tasks import Work
 from benchmark.screen import note, open_console, print_table
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
-from methods.contract import fits
+from methods.contract import refusal_of
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -46,6 +47,9 @@ RECORDINGS = {"mimic-iv-ecg": 80_000, "ptb-xl": 21_799, "chapman": 10_646, "cpsc
 """Of the paper's datasets; of MIMIC-IV-ECG about the tenth that it uses."""
 SAMPLES, PATIENTS, PAIRS_OF_TRIAL = 300, 16_000, 5
 """`PATIENTS` of the paper's pretraining corpus, whose number sets the positives per query."""
+
+
+HEADINGS = ("update", "batch", "ms", "IQR", "pairs per second", "GiB")
 
 
 class HostDraws(TorchFunctionMode):
@@ -87,7 +91,7 @@ def random_batch(size: int, text_width: int | None, device: torch.device) -> Bat
 def new_trainable(name: str, device: torch.device, *, small: bool, calm: bool) -> tuple[PretrainMethod, MethodConfig]:
     """Make a method on the first encoder that it can train, in its paper's settings; calm: without random masks."""
     kind = METHODS[name]
-    encoder = next(encoder for encoder in ENCODERS.values() if fits(kind, encoder))
+    encoder = next(encoder for encoder in ENCODERS.values() if not refusal_of(kind, encoder))
     known = {field.name for field in fields(kind.Config)}
     changes = (
         {hyperparameter: value for hyperparameter, value in CALM.items() if hyperparameter in known} if calm else {}
@@ -114,6 +118,24 @@ def differences(name: str, device: torch.device, size: int, *, small: bool) -> t
         gradients.append(torch.cat([p.grad.cpu().flatten() for p in method.encoder.parameters() if p.grad is not None]))
     difference = (losses[1] - losses[0]).abs() / losses[0].abs().clamp_min(1e-6)
     return float(difference), float((gradients[1] - gradients[0]).norm() / gradients[0].norm().clamp_min(1e-12))
+
+
+def measure(name: str, batch: int, run: Callable[[], object], device: torch.device, seconds: float) -> list[str]:
+    """Run an update over and over for some seconds, after one uncounted call, and take its peak memory on a GPU.
+
+    Returns its row under `HEADINGS`.
+    """
+    run()
+    gib = "–"
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        before = torch.cuda.memory_allocated(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        run()
+        gib = f"{(torch.cuda.max_memory_allocated(device) - before) / GIB:.2f}"
+    timer = Timer("run()", globals={"run": run}, num_threads=torch.get_num_threads())
+    time = timer.blocked_autorange(min_run_time=seconds)
+    return [name, str(batch), f"{1000 * time.median:.1f}", f"{1000 * time.iqr:.1f}", f"{batch / time.median:.0f}", gib]
 
 
 def hours_of_paper(machine: Machine) -> list[str]:

@@ -284,16 +284,6 @@ COMMANDS = {
         },
         ("data new-card ./my-ecgs  # a card to begin with",),
     ),
-    "speed": Command(
-        "time updates, fine-tuning and preparation on this machine, and the hours of a grid",
-        "benchmark.cli.speed:speed",
-        (
-            *("--methods", "--preset", "--precision", "--segmentation", "--datasets", "--pretrain-dataset"),
-            *(*CONFIG, "--encoder", *DATA, "--results", "--cache", *ENGINE),
-        ),
-        {"--quick": flag("measure at small sizes: a minute instead of many", action="store_true")},
-        ("speed --config laptop  # how fast this machine is",),
-    ),
     "check": Command(
         "test a method or an encoder, or one defined in a file, against its contract",
         "benchmark.cli.check:check",

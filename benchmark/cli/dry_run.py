@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from timeit import timeit
+from typing import Any
 
-import numpy as np
 import torch
 
 from benchmark.cli.main import OK, USAGE
@@ -23,7 +25,7 @@ from benchmark.data.prepare import Prepared, cached, key_listing, unprepared
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import of_task
 from benchmark.machine import Machine
-from benchmark.results.names import CANDIDATE, RETRIEVAL
+from benchmark.results.names import CANDIDATE, RETRIEVAL, is_frozen
 from benchmark.results.store import Store
 from benchmark.run.costs import estimated_updates, seconds_per_update
 from benchmark.run.datasets import (
@@ -36,13 +38,21 @@ from benchmark.run.datasets import (
     names_of,
     with_columns,
 )
-from benchmark.run.grid import Pretraining, Variant, make_grid, select
+from benchmark.run.grid import Cell, Pretraining, Variant, make_grid, select
 from benchmark.run.pretraining import new_method
-from benchmark.run.tasks import Work, limited_threads, missing
+from benchmark.run.tasks import Work, jobs_of, limited_threads, missing
 from benchmark.screen import Console, duration, note
+from benchmark.training.evaluations import evaluate, evaluate_classical
+from benchmark.training.probes import EvaluationCache
+from benchmark.training.whole_task import noise_task
+from methods.encoders.pretrained import PretrainedEncoder
 from reports.words import seeds_named
 
 GIB = 2**30
+TIMED_WINDOWS = 1024, 128
+"""Windows of a cell that is timed, and of one that is trained in epochs."""
+TESTED = 0.1
+"""Share of a dataset's windows that a cell tests."""
 MOST_NAMED = 10
 """Damaged files that are named; the others are counted."""
 Variants = tuple[Variant, ...] | None
@@ -117,34 +127,82 @@ def print_dry_run(
 
 
 def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
-    """Yield lines on the hours of pretraining, from updates that are timed now, and on disk space."""
+    """Yield lines on hours, from updates and cells that are timed now on noise, and on disk space."""
     jobs, where = machine.jobs or 1, f"{machine.device.type} in {machine.precision}"
     if machine.device.type == "cuda" and not torch.cuda.is_available():  # that of workers elsewhere
         machine = replace(machine, device=torch.device("cpu"))
-    pretraining = pretraining_seconds(config, machine, sizes, work.pretrainings) / jobs
     where += f", {jobs} task{'s' * (jobs > 1)} at a time"
-    yield f"estimate for {where}: pretraining {duration(pretraining)}, without the cells"
-    trainings = sum(np.size(cell.content["settings"].get("lr", ())) for cell in work.cells)
-    yield f"  trainings on labels, one per cell and learning rate: {trainings}"
+    with torch.random.fork_rng(devices=[]):
+        updates = timed_updates(config, machine, work.pretrainings)
+        cells = cell_seconds(config, machine, sizes, work)
+    trained = [one for one in work.pretrainings if one.method.trains]
+    pretraining = sum(estimated_updates(one, config, sizes) * updates[one.trained_name] for one in trained)
+    yield f"estimate for {where}: pretraining {duration(pretraining / jobs)}, cells {duration(cells / jobs)}"
+    if updates:
+        yield f"  ms of an update: {', '.join(f'{name} {1000 * seconds:.0f}' for name, seconds in updates.items())}"
     parameters = sum(parameter.numel() for parameter in config.new_encoder().parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     free = shutil.disk_usage(next(folder for folder in results.resolve().parents if folder.is_dir())).free
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
 
 
-def pretraining_seconds(
-    config: Config, machine: Machine, sizes: Mapping[str, Size], pretrainings: Sequence[Pretraining]
-) -> float:
-    """Estimate seconds of all pretrainings: their updates, and an update of each method as it is timed now."""
-    seconds, timed = 0.0, dict[tuple[str, str], float]()
-    for pretraining in [one for one in pretrainings if one.method.trains]:
-        kind, samples = (pretraining.method.name, pretraining.variant.encoder), config.data.cut().samples
-        if kind not in timed:
-            with torch.random.fork_rng(devices=[]), limited_threads(machine.threads() or 1):
-                method = new_method(pretraining, with_settings(config, pretraining.variant.settings), machine.device)
-                timed[kind] = seconds_per_update(method, pretraining.variant.config, samples, machine.precision)
-        seconds += estimated_updates(pretraining, config, sizes) * timed[kind]
+def timed_updates(config: Config, machine: Machine, pretrainings: Sequence[Pretraining]) -> dict[str, float]:
+    """Time an update of each method that trains, on each encoder: seconds by `Pretraining.trained_name`."""
+    timed: dict[str, float] = {}
+    for one in [one for one in pretrainings if one.method.trains]:
+        if one.trained_name not in timed:
+            with limited_threads(machine.threads() or 1):
+                method = new_method(one, with_settings(config, one.variant.settings), machine.device)
+                samples, settings = config.data.cut().samples, one.variant.config
+                timed[one.trained_name] = seconds_per_update(method, settings, samples, machine.precision)
+    return timed
+
+
+def cell_seconds(config: Config, machine: Machine, sizes: Mapping[str, Size], work: Work) -> float:
+    """Estimate the seconds of all cells by their windows; of cells that share features the first one computes them."""
+    seconds, timed = 0.0, dict[tuple[str, str], tuple[float, float]]()
+    for job in jobs_of(work):
+        tasks = set[tuple[Any, ...]]()
+        for cell in [part for part in job.parts if isinstance(part, Cell)]:
+            kind = cell.evaluation, cell.variant.method_name if cell.variant.elsewhere else cell.variant.encoder
+            task = cell.ratio, cell.subset, cell.seed if config.protocol == "strict" else 0
+            if kind not in timed:
+                timed[kind] = seconds_per_window(cell, config, machine)
+            if task not in tasks:  # seeds share a task under `paper`
+                windows = sizes[config.data.column(cell.dataset).dataset].windows
+                seconds += windows_read(cell, windows) * timed[kind][len(tasks) > 0]
+                tasks.add(task)
     return seconds
+
+
+def windows_read(cell: Cell, windows: int) -> float:
+    """Count the windows that a cell learns on, as often as it does, and tests, of a dataset of so many windows."""
+    settings, learned = cell.content["settings"], cell.ratio * windows
+    if "epochs" in settings:
+        learned = settings["epochs"] * max(learned, settings.get("least_updates", 1) * settings["batch_size"])
+    return learned + TESTED * windows
+
+
+def seconds_per_window(cell: Cell, config: Config, machine: Machine) -> tuple[float, float]:
+    """Time an evaluation on noise: seconds a window, and those of a second cell that takes features from the first."""
+    once = [name for name in ("epochs", "least_updates") if name in cell.content["settings"]]
+    row = with_settings(config, cell.variant.settings | {f"{cell.evaluation}.{name}": 1 for name in once})
+    samples, known, count = row.data.cut().samples, EvaluationCache(), TIMED_WINDOWS[bool(once)]
+    if cell.pretraining is None:
+        task = noise_task(samples, machine.device, count)
+        judge = partial(evaluate_classical, cell.evaluation, task, row, cell.draw_seed)
+    else:
+        encoder = new_method(cell.pretraining, row, machine.device).exported().eval()
+        samples = encoder.signals.samples if isinstance(encoder, PretrainedEncoder) else samples
+        task = noise_task(samples, machine.device, count)
+        judge = partial(evaluate, cell.evaluation, encoder, task, row, method=cell.pretraining.method, seed=0)
+        judge = partial(judge, precision=machine.precision, cache=known)
+    times = []
+    with limited_threads(1):
+        for _ in range(2):
+            known.outcomes.clear()
+            times.append(timeit(judge, number=1) / count)
+    return times[0] if is_frozen(cell.evaluation) else min(times), times[1]
 
 
 def datasets_of(config: Config, folders: Folders) -> tuple[dict[str, Prepared], dict[str, Prepared]]:

@@ -203,6 +203,11 @@ class Pretraining:
         name = f"{self.variant.name} pretrain seed {self.seed}"
         return name if self.part is None else f"{name} part {self.part + 1}"
 
+    @property
+    def trained_name(self) -> str:
+        """Name of the method, with its encoder where there are several: what the time of an update depends on."""
+        return name_on(self.method.name, self.variant.encoder)
+
 
 @dataclass(frozen=True)
 class Cell:

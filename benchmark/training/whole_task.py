@@ -62,10 +62,10 @@ def noise_corpus(method: PretrainMethod, samples: int, device: torch.device) -> 
     return Corpus(trials, number, device, text=text)
 
 
-def noise_task(samples: int, device: torch.device) -> Task:
-    """Draw a task of two classes, whose sides are the same windows."""
-    signal = torch.randn(LABELLED, samples, len(LEADS), generator=torch.Generator().manual_seed(0))  # (n, S, L)
-    target = torch.eye(2).repeat(LABELLED // 2, 1)  # (n, C)
-    names = np.arange(LABELLED).astype(str)  # (n,)
+def noise_task(samples: int, device: torch.device, count: int = LABELLED) -> Task:
+    """Draw a task of two classes, whose sides are the same windows; count: an even number of them."""
+    signal = torch.randn(count, samples, len(LEADS), generator=torch.Generator().manual_seed(0))  # (n, S, L)
+    target = torch.eye(2).repeat(count // 2, 1)  # (n, C)
+    names = np.arange(count).astype(str)  # (n,)
     windows = Windows(signal.half().to(device), target.to(device), names, names)
     return Task(windows, windows, windows, multi=False, unit="heartbeat")
