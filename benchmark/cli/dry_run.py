@@ -177,17 +177,18 @@ def cell_seconds(config: Config, machine: Machine, sizes: Mapping[str, Size], wo
 
 def windows_read(cell: Cell, windows: int) -> float:
     """Count the windows that a cell learns on, as often as it does, and tests, of a dataset of so many windows."""
-    settings, learned = cell.content["settings"], cell.ratio * windows
+    settings, parts = cell.content["settings"], cell.content["task"].get("folds", 1)
+    learned = cell.ratio * windows
     if "epochs" in settings:
         learned = settings["epochs"] * max(learned, settings.get("least_updates", 1) * settings["batch_size"])
-    return learned + TESTED * windows
+    return parts * learned + (windows if parts > 1 else TESTED * windows)
 
 
 def seconds_per_window(cell: Cell, config: Config, machine: Machine) -> tuple[float, float]:
     """Time an evaluation on noise: seconds a window, and those of a second cell that takes features from the first."""
     once = [name for name in ("epochs", "least_updates") if name in cell.content["settings"]]
     row = with_settings(config, cell.variant.settings | {f"{cell.evaluation}.{name}": 1 for name in once})
-    samples, known, count = row.data.cut().samples, EvaluationCache(), TIMED_WINDOWS[bool(once)]
+    samples, known, count = row.data.cut().samples, EvaluationCache(machine.precision), TIMED_WINDOWS[bool(once)]
     if cell.pretraining is None:
         task = noise_task(samples, machine.device, count)
         judge = partial(evaluate_classical, cell.evaluation, task, row, cell.draw_seed)
@@ -195,8 +196,8 @@ def seconds_per_window(cell: Cell, config: Config, machine: Machine) -> tuple[fl
         encoder = new_method(cell.pretraining, row, machine.device).exported().eval()
         samples = encoder.signals.samples if isinstance(encoder, PretrainedEncoder) else samples
         task = noise_task(samples, machine.device, count)
-        judge = partial(evaluate, cell.evaluation, encoder, task, row, method=cell.pretraining.method, seed=0)
-        judge = partial(judge, precision=machine.precision, cache=known)
+        method = cell.pretraining.method
+        judge = partial(evaluate, cell.evaluation, encoder, task, row, method=method, seed=0, cache=known)
     times = []
     with limited_threads(1):
         for _ in range(2):
