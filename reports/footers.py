@@ -334,7 +334,7 @@ def _limits(plan: Plan, statistics: TableStatistics) -> Iterator[str]:
     overall = pairs[(pairs["metric"] == OVERALL) & (pairs["detectable"] > 0)]
     if overall.empty:
         return
-    points = {times: 100 * overall[name].median() for times, name in DETECTABLE.items()}
+    points = {times: 100 * overall[name].dropna().median() for times, name in DETECTABLE.items()}
     text = f"Detectable difference in Overall (power {100 * POWER:g} %, one test, median): {points[1]:.1f} points"
     if is_strict and seeds > 1:
         text += f"; with twice the pretrainings {points[2]:.1f}, with four times {points[4]:.1f}"

@@ -32,7 +32,7 @@ ROOMS = (
     Room("training", ("benchmark/training",), 10.4),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 17.1),
     Room("results", ("benchmark/results",), 8.3),
-    Room("reports", ("reports",), 27.4),
+    Room("reports", ("reports",), 27.5),
     Room("config", ("benchmark/config",), 7.3),
     Room("command line", ("run_benchmark.py", "benchmark/cli"), 20.0),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 4.1),
