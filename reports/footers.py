@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
+import numpy as np
+
 from benchmark.results.metrics import COLUMNS, METRICS, has_one_patient
-from benchmark.results.names import LEADS, OVERALL, is_frozen, numbers, sources
+from benchmark.results.names import LEADS, is_frozen, numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
-from reports.inference import DETECTABLE, LEVEL, NEAR, POWER, TableStatistics
+from reports.inference import DETECTABLE, LEVEL, NEAR, POWER, TableStatistics, median_detectable
 from reports.results import DAMAGED, FINISHED, STATES, Layout, Results, cell_errors, role_of
 from reports.words import (
     ONE_PATIENT,
@@ -331,11 +333,10 @@ def _limits(plan: Plan, statistics: TableStatistics) -> Iterator[str]:
         f"{100 * LEVEL:g} %, Holm's correction over the {counted(family, 'pair')} of a column). Intervals: "
         f"jackknife over test patients, variance over {counted(seeds, 'seed')}, which vary {varied}."
     )
-    overall = pairs[(pairs["metric"] == OVERALL) & (pairs["detectable"] > 0)]
-    if overall.empty:
+    now, twice, four_times = (100 * median_detectable(pairs, times) for times in DETECTABLE)
+    if np.isnan(now):
         return
-    points = {times: 100 * overall[name].dropna().median() for times, name in DETECTABLE.items()}
-    text = f"Detectable difference in Overall (power {100 * POWER:g} %, one test, median): {points[1]:.1f} points"
+    text = f"Detectable difference in Overall (power {100 * POWER:g} %, one test, median): {now:.1f} points"
     if is_strict and seeds > 1:
-        text += f"; with twice the pretrainings {points[2]:.1f}, with four times {points[4]:.1f}"
+        text += f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}"
     yield f"{text}."

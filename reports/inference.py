@@ -45,6 +45,9 @@ NEAR = 0.05
 """A row further below the best is not marked as inseparable from it, however wide its interval."""
 FEW_SEEDS, ENLARGED = 5, 1.5
 """Of a cross-fitting: up to so many seeds V_patients stands as it is, above it is so many times as large."""
+SPREAD_PATIENTS, SPREAD_SEEDS = 0.15, 0.30
+"""Deviation of the difference of two rows in Overall over one test patient, and over seeds on one, before a run: of
+simulated cohorts of 100 to 400 patients, tested in a tenth and in parts. Real ones differ by a factor of two."""
 EPSILON = 1e-9
 """Standard errors and differences below it are rounding."""
 DETECTABLE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
@@ -246,10 +249,32 @@ def _tested(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, rows: int
         of_patients_then = of_patients
         if is_crossfitted:
             of_patients_then = of_patients * enlargement(times * most) / enlargement(most)
-        error_then, df_then = _error(of_seeds / times, of_patients_then, freedom + (times - 1) * seeds, patients)
-        detectable = (student.isf(LEVEL / 2, df_then) + student.isf(1 - POWER, df_then)) * error_then
+        detectable = _detected(of_seeds / times, of_patients_then, freedom + (times - 1) * seeds, patients)
         statistics[name] = np.where((seeds > 1) | (times == 1), detectable, np.nan)
     return statistics
+
+
+def _detected(of_seeds: Doubles, of_patients: Doubles, freedom: Doubles, patients: int) -> Doubles:
+    """True difference that one test finds with power 80 %."""
+    error, df = _error(of_seeds, of_patients, freedom, patients)
+    return np.asarray((student.isf(LEVEL / 2, df) + student.isf(1 - POWER, df)) * error)
+
+
+def expected_difference(effective: Sequence[float], seeds: int) -> float:
+    """Return the difference in Overall that a run will detect, in the median pair, from its size alone.
+
+    effective: test patients of each dataset (`benchmark.data.audit.SizeOfTest`).
+    """
+    inverse = sum(1 / patients for patients in effective) / len(effective) ** 2
+    of_seeds = np.array([SPREAD_SEEDS**2 * inverse / seeds if seeds > 1 else 0.0])
+    of_patients = np.array([SPREAD_PATIENTS**2 * inverse])
+    return float(_detected(of_seeds, of_patients, np.array([seeds - 1.0]), round(min(effective)))[0])
+
+
+def median_detectable(pairs: pd.DataFrame, times: int = 1) -> float:
+    """Return the detectable difference in Overall, of the median pair, with so many times the pretrainings, or NaN."""
+    overall = pairs[(pairs["metric"] == OVERALL) & (pairs["detectable"] > 0)]
+    return float(overall[DETECTABLE[times]].dropna().median())
 
 
 def _error(of_seeds: Doubles, of_patients: Doubles, freedom: Doubles, patients: int) -> tuple[Doubles, Doubles]:

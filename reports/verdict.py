@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchmark.results.names import CLASSICAL_TITLES, OVERALL, is_untrained
@@ -14,18 +15,21 @@ from reports.results import Layout, Results
 from reports.words import and_text, counted, labels_text, ratio_text, row_title, simulated_text, tested_text
 
 
-def verdict(results: Results, layout: Layout, differences: pd.DataFrame, scores: pd.DataFrame) -> list[str]:
+def verdict(
+    results: Results, layout: Layout, differences: pd.DataFrame, scores: pd.DataFrame, detectable: float = np.nan
+) -> list[str]:
     """Say which rows beat each reference in Overall, which are not separable and which are worse; empty for no pair.
 
-    differences: of `reports.inference.differences`; scores: of `Table`. The first text answers, in lines; the second
-    has the sample size and what does not follow; then comes a line of differences per label ratio.
+    differences: of `reports.inference.differences`; scores: of `Table`; detectable: difference of the median pair. The
+    first text answers, in lines; the second has the sample size and what does not follow; then comes a line of
+    differences per label ratio.
     """
     if differences.empty:
         return []
     plan = results.plan
     answers = [_headline(plan, str(name), rows) for name, rows in differences.groupby("reference", sort=False)]
     limits = [
-        *_limits(results, layout, differences),
+        *_limits(results, layout, differences, detectable),
         *_baselines_above(plan, scores),
         *simulated_text(plan, {cell.dataset for cell in layout.cells}),
     ]
@@ -34,14 +38,15 @@ def verdict(results: Results, layout: Layout, differences: pd.DataFrame, scores:
     return ["\n".join(answers), " ".join(limits), *ratio_lines]
 
 
-def _limits(results: Results, layout: Layout, differences: pd.DataFrame) -> Iterator[str]:
-    """Count seeds and test patients, name the baselines, and say what does not follow from the differences."""
+def _limits(results: Results, layout: Layout, differences: pd.DataFrame, detectable: float) -> Iterator[str]:
+    """Count seeds and test patients with what they detect, name the baselines, and say what does not follow."""
     plan = results.plan
     seeds = int(differences["seeds"].max())
     patients = tested_text(results, {cell.dataset for cell in layout.cells})
     baselines = [row_title(plan, name) for name in layout.variants if name in layout.baselines]
     named = "; ".join(baselines) or "none"
-    yield f"{counted(seeds, 'seed')}; test patients: {patients}; baselines: {named}."
+    detects = "" if np.isnan(detectable) else f", which detect a difference of {100 * detectable:.1f} points"
+    yield f"{counted(seeds, 'seed')}; test patients: {patients}{detects}; baselines: {named}."
     if not (differences["significant"] | differences["equivalent"]).all():
         yield "Not separable does not mean equal."
     if plan.config["protocol"] != "strict" or seeds < 2:

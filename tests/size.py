@@ -32,13 +32,13 @@ ROOMS = (
     Room("training", ("benchmark/training",), 10.4),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 17.1),
     Room("results", ("benchmark/results",), 8.3),
-    Room("reports", ("reports",), 27.5),
+    Room("reports", ("reports",), 27.7),
     Room("config", ("benchmark/config",), 7.3),
-    Room("command line", ("run_benchmark.py", "benchmark/cli"), 20.0),
+    Room("command line", ("run_benchmark.py", "benchmark/cli"), 20.5),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 4.1),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 158.4)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 159.2)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

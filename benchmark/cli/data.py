@@ -14,6 +14,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.cli.expected import expectation
 from benchmark.cli.main import FAILED, OK, config_of, datasets_of, folders_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
@@ -75,9 +76,13 @@ def check(arguments: Namespace, console: Console) -> int:
         facts[name] = [] if data.simulated else [f"folder      {dataset.root}"]
         facts[name] += fact_lines(data, config.task_spec(config.finetune))
         facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
-        for column in (column for column in config.data.columns() if column.dataset == name and data.classes):
-            sides = side_line(of_task(data, column), config.task_spec(config.finetune, column.name))
+        columns = [column for column in config.data.columns() if column.dataset == name and data.classes]
+        views = {column.name: of_task(data, column) for column in columns}
+        for column in columns:
+            sides = side_line(views[column.name], config.task_spec(config.finetune, column.name))
             facts[name].append(f"{column.task if column.named else 'sides':<12}{sides}")
+        if expected := expectation(config, views):
+            facts[name].append(f"expected    {expected}")
         mostly_usable = len(data.entries) > len(data.skipped)  # a wrong rate makes recordings unusable
         entries = data.entries if mostly_usable else dataset.listing().entries
         if beats := measured_beats(dataset, entries):

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from benchmark.cli.expected import expectation
 from benchmark.cli.main import OK, USAGE
 from benchmark.cli.refusals import are_refused, refuse_audited
 from benchmark.config.config import Config, with_settings
@@ -119,6 +120,8 @@ def print_dry_run(
     for name, size in sizes.items():
         known = "counted" if name in prepared else "estimated; not prepared yet" if size.recordings else "not there"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {unit}s ({known})")
+    if expected := expectation(config, {name: columns.get(name, view) for name, view in views.items()}):
+        note(console, f"  {expected}")
     note(console, f"to do: {len(work.cells)} of {cells} cells, {to_do} of {pretrainings} pretrainings")
     name_damage(console, work)
     for line in cost_lines(config, results, machine, sizes, work):

@@ -32,7 +32,7 @@ from benchmark.config.load import (
 )
 from benchmark.config.schema import Settings
 from benchmark.data.datasets.base import DatasetError
-from benchmark.results.names import INSTALLED, command, unknown
+from benchmark.results.names import AT, INSTALLED, command, unknown
 from benchmark.run.engine import HERE
 from benchmark.screen import Console, note, open_console
 
@@ -53,6 +53,10 @@ SIZES_BY_RECORDINGS: tuple[tuple[float, dict[str, int], int], ...] = (
     (float("inf"), {"hidden": 64, "depth": 10, "output": 320}, 10),
 )
 """Recordings of the corpus at most -> sizes of the dilated encoder, and epochs of pretraining, of the config `own`."""
+
+
+FEW_PATIENTS, FOLDS = 500, 5
+"""Below so many patients without a split of their own the config `own` tests all, in so many parts."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -200,7 +204,8 @@ def values_of(arguments: Namespace) -> dict[str, Any]:
 def values_by_recordings(arguments: Namespace, overrides: dict[str, Any]) -> dict[str, Any]:
     """Return the values of the config `own`, with an encoder and a number of epochs by the size of the corpus.
 
-    Where no corpus is named, it is the training part of the datasets. A command that trains prints a line on them.
+    Where no corpus is named, it is the training part of the datasets. Few patients without a split of their own are
+    tested in parts, except by `tune`, which would choose on them. A command that trains prints a line on all that.
     """
     from benchmark.run.datasets import locate  # here, because torch and pandas load slowly
 
@@ -209,20 +214,29 @@ def values_by_recordings(arguments: Namespace, overrides: dict[str, Any]) -> dic
     config, values = load_config(REAL, overrides), config_values(REAL)
     try:
         folders = folders_of(arguments)
-        recordings = sum(len(locate(config, name, folders).listing().entries) for name in config.data.corpora)
+        names = [*config.data.corpora, *(name for name in config.data.datasets if AT not in name)]
+        listed = {name: locate(config, name, folders).listing().entries for name in dict.fromkeys(names)}
     except DatasetError:
         return with_overrides(values, overrides)  # whoever reads the data reports what is wrong with them
+    recordings = sum(len(listed[name]) for name in config.data.corpora)
     sizes, epochs = next((sizes, epochs) for most, sizes, epochs in SIZES_BY_RECORDINGS if recordings <= most)
     values["encoder"] = sizes
     values["pretrain"] |= {"epochs": epochs}
+    tested = [entry for name in config.data.datasets for entry in listed.get(name, ())]
+    is_split = any(entry.fold is not None for entry in tested) or any(AT in name for name in config.data.datasets)
+    is_open = config.protocol == "strict" and not is_split and not hasattr(arguments, "candidates")
+    if is_open and len({entry.patient for entry in tested}) < FEW_PATIENTS:
+        values["data"] = {"folds": FOLDS}
     values = with_overrides(values, overrides)
+    folds = values.get("data", {}).get("folds")
     if hasattr(arguments, "methods"):
         encoder = values["encoder"].get("name") or "dilated with " + ", ".join(f"{k} {v}" for k, v in sizes.items())
         of_pmq = " of PMQ, or as many encoder passes of another method," * (config.pretrain.budget == "passes")
         note(
             open_console(),
             f"config {REAL}, as no --config is named: encoder {encoder}, {values['pretrain']['epochs']:g} epochs"
-            f"{of_pmq} for {recordings} recordings of {config.data.pretrain}, {len(values['seeds'])} seeds",
+            f"{of_pmq} for {recordings} recordings of {config.data.pretrain}, {len(values['seeds'])} seeds"
+            + (f", {folds} parts that are each tested by what is learned on the others (data.folds)" if folds else ""),
         )
     return values
 

@@ -252,6 +252,24 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
     yield from (f"note        {note}" for note in data.notes)
 
 
+class SizeOfTest(NamedTuple):
+    """How much a column tests."""
+
+    patients: int
+    effective: float
+    """Of balanced classes as many, of unbalanced ones fewer: a macro mean varies as its rare classes do."""
+
+
+def size_of_test(data: Prepared, spec: TaskSpec) -> SizeOfTest:
+    """Count the test patients of a column, of a cross-validation all; its data may be listed and not prepared."""
+    tested = tested_recordings(data, spec)
+    patients = np.array([data.entries[r].patient for r in tested], dtype=np.str_)
+    of_class = [len(np.unique(patients[having == 1])) for having in target_of(data, spec)[tested].T]
+    counts = np.array([count for count in of_class if count])
+    number = len(np.unique(patients))
+    return SizeOfTest(number, min(number, len(counts) ** 2 / (1 / counts).sum()) if number else 0.0)
+
+
 def side_line(data: Prepared, spec: TaskSpec) -> str:
     """Count the recordings of each side of a split, and name classes that none of them has; or count those in parts."""
     if is_cross_validated(data, spec):

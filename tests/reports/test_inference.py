@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
@@ -14,11 +15,14 @@ from benchmark.results.names import OVERALL
 from reports.inference import (
     LEVEL,
     MARGIN,
+    SPREAD_PATIENTS,
+    SPREAD_SEEDS,
     ScoreColumn,
     TableStatistics,
     UnequalTestSets,
     common_variance,
     differences,
+    expected_difference,
     holm,
     intervals,
     pairwise,
@@ -60,6 +64,35 @@ def test_the_variance_of_a_mean_over_patients_is_that_of_the_textbook() -> None:
     _, of_seeds, of_patients, _ = parts.mean(axis=0)
     assert of_patients == pytest.approx(0.2**2 / 80, rel=0.1)
     assert of_seeds == pytest.approx(0.3**2 / 80 / 6, rel=0.1)
+
+
+def test_of_a_cross_fitting_nothing_is_subtracted_and_above_five_seeds_the_patients_count_half_as_much_again() -> None:
+    random = np.random.default_rng(1)
+    for seeds, factor in ((5, 1.0), (6, 1.5)):
+        block = block_of(random, seeds, 80, patient=0.1, run=0.3)
+        mean = block.mean(axis=0)
+        jackknife = 79 / 80 * ((mean[1:] - mean[1:].mean()) ** 2).sum()
+        assert variances([block], is_crossfitted=True)[2] == pytest.approx(factor * jackknife)
+        assert variances([block], is_crossfitted=True)[:2] == variances([block])[:2]
+        assert variances([block])[2] < jackknife
+    rows = {f"m{n}": [block_of(random, 4, 80, patient=0.2, run=0.1)] for n in range(2)}
+    (pair,) = pairwise([replace(column_of(rows), is_crossfitted=True)]).to_dict("records")
+    at_least = pair["patients_se"] * np.sqrt(1.5) * (stats.norm.isf(0.025) + stats.norm.isf(0.2))
+    assert at_least < pair["detectable_4x"] < pair["detectable"] * np.sqrt(1.5)
+
+
+def test_the_expected_difference_is_that_of_a_run_with_such_scatter() -> None:
+    random = np.random.default_rng(3)
+
+    def found(patients: int) -> float:
+        blocks = [block_of(random, 5, patients, patient=SPREAD_PATIENTS, run=SPREAD_SEEDS) for _ in range(60)]
+        nothing = np.zeros_like(blocks[0])
+        return float(np.median([pairwise([column_of({"a": [one], "b": [nothing]})])["detectable"] for one in blocks]))
+
+    assert expected_difference([20], 5) == pytest.approx(found(20), rel=0.15)
+    assert expected_difference([200], 5) == pytest.approx(found(200), rel=0.15)
+    assert expected_difference([50, 50], 5) == pytest.approx(expected_difference([100], 5), rel=0.02)
+    assert expected_difference([20], 10) < expected_difference([20], 5)
 
 
 def test_datasets_add_their_patients_and_share_their_seeds() -> None:

@@ -57,14 +57,15 @@ def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_wher
         (0.3, "pmq", 4.0, "significant"), (0.3, "moco", -3.0, "significant"), (0.3, "etp", 9.0, "significant"),
         (0.01, "pmq", 1.0, ""), (0.01, "moco", 0.1, "equivalent"), (0.01, "etp", 8.0, "significant"),
     ]  # fmt: skip
-    answer, limits, first, _ = verdict(*results_of(), differences(lines), overall())
+    answer, limits, first, _ = verdict(*results_of(), differences(lines), overall(), 0.123)
     assert answer.splitlines() == [
         "Better than the untrained encoder (Random): ETP (reads reports) at both label shares; PMQ at 30 %.",
         "Within 2 points of it: MoCo at 1 %.",
         "Not separable from it: PMQ at 1 %.",
         "Worse: MoCo at 30 %.",
     ]
-    assert limits == "5 seeds; test patients: ; baselines: none. Not separable does not mean equal."
+    detects = "which detect a difference of 12.3 points"
+    assert limits == f"5 seeds; test patients: , {detects}; baselines: none. Not separable does not mean equal."
     assert first == (
         "30 % of the labels, Overall minus that of Random in points: higher: ETP (reads reports) +9.0 (7.0 to 11.0), "
         "PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."

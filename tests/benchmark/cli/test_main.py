@@ -147,6 +147,10 @@ def test_own_data_without_a_config_get_one_by_their_size(
     assert shown.startswith("config own, as no --config is named: encoder dilated with hidden ")
     assert f"{size[2]} epochs of PMQ, or as many encoder passes of another method, for {recordings} recordings" in shown
     assert (config.name, config.data.pretrain, config.protocol) == ("own", "ours", "strict")
+    assert config.data.folds == (5 if recordings < 500 else None)
+    assert ("5 parts" in shown) == (recordings < 500)
+    assert config_from(f"{datasets} --set data.folds=null").data.folds is None
+    assert config_from(f"{datasets} --protocol paper").data.folds is None
     assert config.encoder.items() >= size[1].items()
     assert (config.pretrain.epochs, len(config.seeds)) == (size[2], 5)
     other = config_from(f"{datasets} --encoder resnet1d --set pretrain.epochs=2")
