@@ -107,8 +107,7 @@ def run_grid(
         note(
             console, f"{counted(len(again), 'encoder')} of done cells, as {again[0]}: not there or damaged, made again"
         )
-    events = arguments.out / "tensorboard" if arguments.tensorboard else None
-    failures = work_off(work, config, prepared, store, machine, console, events)
+    failures = work_off(work, config, prepared, store, machine, console)
     measure_again(probe, config, grid, store)
     reported = is_reported(plan, store, arguments, console)
     if failures:
@@ -181,18 +180,17 @@ def work_off(
     store: Store,
     machine: Machine,
     console: Console,
-    events: Path | None = None,
 ) -> int:
     """Run the work, if any, under a progress display; returns the number of failed pretrainings and cells.
 
-    events: folder of TensorBoard files. Raises ConfigError for an engine without workers that can be used, EngineLost
+    Raises ConfigError for an engine without workers that can be used, EngineLost
     where its scheduler ends.
     """
     name_damage(console, work)
     if not work.cells and not work.pretrainings:
         return 0
     prepare_trials(config, prepared)
-    context = context_of(config, prepared, store, machine, events)
+    context = context_of(config, prepared, store, machine)
     with (
         open_engine(machine.engine, machine.jobs, machine.devices) as engine,
         GridProgress(console, work, store) as progress,

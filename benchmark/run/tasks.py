@@ -83,9 +83,7 @@ class Ending:
     stopped: bool = False  # whether its worker was asked to stop: what was done is saved, and it is not finished
 
 
-def context_of(
-    config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine, events: Path | None = None
-) -> Context:
+def context_of(config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine) -> Context:
     """Collect what the tasks of a run share; paths are absolute, since workers may run elsewhere."""
     return Context(
         config,
@@ -97,7 +95,6 @@ def context_of(
         threads=machine.threads(),
         code=code_digest(),
         releases=releases(),
-        events=events and events.resolve(),
     )
 
 
