@@ -73,15 +73,18 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
         yield progress
 
 
-def open_bars(console: Console) -> Progress:
-    """Open bars, each with a `text`, that are not started yet; nothing is drawn without a terminal."""
+def open_bars(console: Console, *, with_time: bool = True) -> Progress:
+    """Open bars, each with a `text`, that are not started yet; nothing is drawn without a terminal.
+
+    with_time: beside each the time that is left, by what was done of it.
+    """
     no_wrap = Column(no_wrap=True, overflow="ellipsis")
     is_drawn = console.is_terminal and not console.is_dumb_terminal
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=16),
         TextColumn("{task.fields[text]}", markup=False, table_column=no_wrap),
-        TimeRemainingColumn(),
+        *([TimeRemainingColumn()] if with_time else []),
         console=console if is_drawn else Console(quiet=True),  # rich before 14.3 ends disabled bars with an empty line
         transient=True,
         disable=not is_drawn,

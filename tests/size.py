@@ -30,7 +30,7 @@ ROOMS = (
     Room("methods", ("methods",), 22.2),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.6),
     Room("training", ("benchmark/training",), 10.4),
-    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 17.1),
+    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 17.3),
     Room("results", ("benchmark/results",), 8.3),
     Room("reports", ("reports",), 27.7),
     Room("config", ("benchmark/config",), 7.3),

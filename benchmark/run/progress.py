@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Self
 
 from benchmark.results.files import digested_json, read_digested_json, write_atomic
 from benchmark.results.names import visible
 from benchmark.results.store import Store
+from benchmark.run.grid import Cell
 from benchmark.screen import LINE_SECONDS, Console, duration, note, open_bars
 
 if TYPE_CHECKING:
@@ -64,8 +66,11 @@ class GridProgress:
         self.console, self.store = console, store
         self.total = {"pretrainings": len(work.pretrainings), "cells": len(work.cells)}
         self.done, self.failed = Counter[str](), Counter[str]()
+        self.to_do = Counter(cell.evaluation for cell in work.cells)
+        self.seconds: dict[str, list[float]] = {}
+        """Evaluation -> what each finished cell took."""
         self.began = self.printed = time.monotonic()
-        self.bars = open_bars(console)
+        self.bars = open_bars(console, with_time=False)
         self.stages = {stage: self.bars.add_task(stage, total=count, text="") for stage, count in self.total.items()}
 
     def __enter__(self) -> Self:
@@ -80,11 +85,27 @@ class GridProgress:
 
     def end(self, job: Job, endings: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
-        for ending in endings:
+        for part, ending in zip(job.parts, endings, strict=True):
+            if isinstance(part, Cell):
+                self.to_do[part.evaluation] -= 1
+                if not ending.failure:
+                    self.seconds.setdefault(part.evaluation, []).append(ending.seconds)
             (self.failed if ending.failure else self.done)["pretrainings" if job.is_pretraining else "cells"] += 1
             if ending.failure:
                 where = f"; traceback in {ending.file}" if ending.failure.traceback else ""
                 note(self.console, f"FAILED  {ending.name}: {ending.failure.line}{where}")
+
+    def time_left(self, stage: str, at_a_time: int) -> float | None:
+        """Estimate the seconds to the end of a stage; None where nothing tells.
+
+        Of the cells by those of each evaluation that are finished, with so many tasks at a time.
+        """
+        if stage == "pretrainings":
+            return self.bars.tasks[self.stages[stage]].time_remaining
+        left = {name: count for name, count in self.to_do.items() if count}
+        if not left or not left.keys() <= self.seconds.keys():
+            return None
+        return sum(count * fmean(self.seconds[name]) for name, count in left.items()) / max(1, at_a_time)
 
     def refresh(self, running: Sequence[Job], remark: str = "") -> None:
         """Read how far the running pretrainings are, and show it, with a remark beside the cells."""
@@ -97,10 +118,11 @@ class GridProgress:
             texts = [f"{self.done[stage]} of {self.total[stage]}"]
             texts += [f"{progress.name} {progress.text}" for progress in shown]
             texts += [remark] if remark and stage == "cells" else []
-            text = "; ".join(texts)
-            self.bars.update(bar, completed=ended, text=visible(text))
-            eta = self.bars.tasks[bar].time_remaining
-            lines.append(f"{stage} {text}" + (f", about {duration(eta)} to go" if eta else ""))
+            self.bars.update(bar, completed=ended)
+            eta = self.time_left(stage, len(running))
+            text = "; ".join(texts) + (f", about {duration(eta)} to go" if eta else "")
+            self.bars.update(bar, text=visible(text))
+            lines.append(f"{stage} {text}")
         if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:
             self.printed = time.monotonic()
             note(self.console, "; ".join([*lines, f"{self.failed.total()} failed"]))

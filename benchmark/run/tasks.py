@@ -81,6 +81,7 @@ class Ending:
     failure: Failure | None = None
     file: Path | None = None  # where the failure is stored
     stopped: bool = False  # whether its worker was asked to stop: what was done is saved, and it is not finished
+    seconds: float = 0.0  # that a part took which is finished
 
 
 def context_of(config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine) -> Context:
@@ -140,15 +141,27 @@ def is_whole(part: Part, store: Store) -> bool:
 def jobs_of(work: Work) -> list[Job]:
     """Group work into jobs, pretrainings first; probes of the same encoders on one dataset are one job.
 
-    Cells of a dataset follow each other: a process keeps the beat features of few sets of windows.
+    Cells of a dataset follow each other: a process keeps the beat features of few sets of windows. Before what trains
+    stands a job of each evaluation that waits for no training, so that the time of the cells is soon known.
     """
     groups: dict[tuple[str, frozenset[str]], list[Cell]] = {}
     for cell in sorted(work.cells, key=lambda cell: cell.dataset):
         alone = "" if is_frozen(cell.evaluation) else cell.key
         encoders = frozenset(pretraining.key for pretraining in cell.pretrainings)
         groups.setdefault((alone or cell.dataset, encoders), []).append(cell)
-    pretrainings = [Job((pretraining,)) for pretraining in work.pretrainings]
-    return pretrainings + [Job(tuple(cells), encoders) for (_, encoders), cells in groups.items()]
+    trained = {pretraining.key for pretraining in work.pretrainings if pretraining.method.trains}
+    first: dict[str, Job] = {}
+    others: list[Job] = []
+    for (_, encoders), cells in groups.items():
+        job = Job(tuple(cells), encoders)
+        if encoders & trained or cells[0].evaluation in first:
+            others.append(job)
+        else:
+            first[cells[0].evaluation] = job
+    pretrainings = sorted(work.pretrainings, key=lambda pretraining: pretraining.key in trained)
+    jobs = [Job((pretraining,)) for pretraining in pretrainings]
+    untrained = len(jobs) - len(trained)
+    return [*jobs[:untrained], *first.values(), *jobs[untrained:], *others]
 
 
 def run(job: Job, context: Context) -> tuple[Ending, ...]:
@@ -164,6 +177,7 @@ def run(job: Job, context: Context) -> tuple[Ending, ...]:
 
 def run_part(part: Part, context: Context, known: Shared) -> Ending:
     """Run a pretraining or a cell, unless it is finished; an error is its outcome. `known`: what cells share."""
+    began = time.monotonic()
     try:
         if stop.is_set():
             raise Stopped
@@ -176,7 +190,7 @@ def run_part(part: Part, context: Context, known: Shared) -> Ending:
         return Ending(part.name, stopped=True)
     except Exception as error:
         return failed(part, Failure.of(error), context.store)
-    return Ending(part.name)
+    return Ending(part.name, seconds=time.monotonic() - began)
 
 
 def failed(part: Part, failure: Failure, store: Store) -> Ending:

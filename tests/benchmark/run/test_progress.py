@@ -40,7 +40,7 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
     monkeypatch.setenv("TERM", "xterm")
     work, pipe, screen = bench.missing(), io.StringIO(), io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=100, markup=False, highlight=False)
-    random, pmq, first, second, *_ = jobs_of(work)
+    random, first, second, pmq, *_ = jobs_of(work)
     for console in (open_console(pipe), terminal):
         with (
             GridProgress(console, work, bench.store) as progress,
@@ -61,6 +61,16 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
     assert later == "pretrainings 1 of 2; cells 1 of 4; no worker is there; 2 failed"
     assert finished.startswith("finished: 2 of 6 done, 2 failed, in ")
     shown = screen.getvalue()
-    for part in ("pretrainings", "1 of 2", "cells", "0 of 4", "pmq epoch 2/3 loss 1.5", "-:--:--"):
+    for part in ("pretrainings", "1 of 2", "cells", "0 of 4", "pmq epoch 2/3 loss 1.5"):
         assert part in shown
     assert "\x1b[?25h" in shown.rpartition("epoch 2/3")[2]  # the cursor
+
+
+def test_the_time_of_the_cells_is_by_the_finished_ones_of_each_evaluation(bench: Bench) -> None:
+    work = bench.missing()
+    _, first, second, *_ = jobs_of(work)
+    progress = GridProgress(open_console(io.StringIO()), work, bench.store)
+    progress.end(first, [Ending(first.parts[0].name, seconds=10.0)])
+    assert progress.time_left("cells", 2) is None
+    progress.end(second, [Ending(second.parts[0].name, seconds=30.0)])
+    assert progress.time_left("cells", 2) == (10.0 + 30.0) / 2

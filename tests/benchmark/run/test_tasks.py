@@ -86,9 +86,16 @@ def test_pretrainings_come_first_and_a_cell_waits_for_its_own_alone(bench: Bench
     engine = Scripted()
     assert bench.work_off(engine) == 0
     assert engine.begun[:2] == [RANDOM, PMQ]
-    assert engine.begun[2].startswith("random")  # while PMQ is pretrained
+    assert {*engine.begun[2:4]} == {name for name in CELLS if name.startswith("random")}  # while PMQ is pretrained
     assert sorted(engine.begun[2:]) == sorted(CELLS)
     assert sorted(bench.heard.done) == sorted(engine.begun)
+
+
+def test_a_job_of_each_evaluation_that_waits_for_no_training_comes_before_what_trains(bench: Bench) -> None:
+    names = [job.parts[0].name for job in jobs_of(bench.missing())]
+    assert names[0] == RANDOM
+    assert {*names[1:3]} == {name for name in CELLS if name.startswith("random")}
+    assert names[3] == PMQ
 
 
 def test_a_task_whose_worker_is_killed_is_handed_over_again_and_given_up_the_second_time(bench: Bench) -> None:
