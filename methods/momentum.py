@@ -57,6 +57,22 @@ class RunningAverage(nn.Module, Generic[M]):
             stored.copy_(latest)
 
 
+class AveragedMethod(PretrainMethod):
+    """A method of which downstream tasks get the running average of the encoder."""
+
+    def __init__(self, encoder: Encoder, config: Any) -> None:
+        super().__init__(encoder, config)
+        self.average: RunningAverage[Encoder] = RunningAverage(encoder)
+
+    def after_step(self) -> None:
+        """Add the new weights to the running average."""
+        self.average.update(self.encoder)
+
+    def exported(self) -> Encoder:
+        """Return the running average of the encoder."""
+        return self.average.module
+
+
 EMPTY = -1
 """Id of a slot that holds no key yet."""
 

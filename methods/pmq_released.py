@@ -13,10 +13,10 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, Batching, PretrainMethod
+from methods.base import Batch, Batching
 from methods.encoders.base import Encoder
 from methods.moco import QueueConfig
-from methods.momentum import KeyQueue, RunningAverage, momentum_copy, update_momentum
+from methods.momentum import AveragedMethod, KeyQueue, RunningAverage, momentum_copy, update_momentum
 from methods.parts.heads import batch_norm_head
 from methods.parts.hyperparameters import Share
 from methods.parts.losses import scaled_similarity, unit_length
@@ -53,7 +53,7 @@ def released_loss(
     return 2 * temperature * torch.where(pair.any(), (of_pairs + others) / 2, of_pairs)
 
 
-class PMQReleased(PretrainMethod):
+class PMQReleased(AveragedMethod):
     """Patient memory queue, as the released code trains it."""
 
     name, title, Config = "pmq-released", "PMQ (released code)", PMQReleasedConfig
@@ -65,7 +65,6 @@ class PMQReleased(PretrainMethod):
         self.mask = frequency_then_time(config.frequency_mask, config.time_mask)
         self.projection_head = batch_norm_head(width, layers=3)
         self.prediction_head = batch_norm_head(width, layers=2)
-        self.average: RunningAverage[Encoder] = RunningAverage(encoder)
         self.average_projection_head = RunningAverage(self.projection_head[MOMENTUM_LAYERS])
         self.momentum_encoder = momentum_copy(encoder)
         self.momentum_projection_head = momentum_copy(self.projection_head[MOMENTUM_LAYERS])
@@ -89,9 +88,5 @@ class PMQReleased(PretrainMethod):
 
     def after_step(self) -> None:
         """Add the new weights to the running averages."""
-        self.average.update(self.encoder)
+        super().after_step()
         self.average_projection_head.update(self.projection_head[MOMENTUM_LAYERS])
-
-    def exported(self) -> Encoder:
-        """Return the running average of the encoder."""
-        return self.average.module

@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
-from methods.encoders.base import Encoder, output_stretch, refuse_single
-from methods.momentum import RunningAverage
+from methods.base import Batch, MethodConfig, Pairing, Recipe
+from methods.encoders.base import output_stretch, refuse_single
+from methods.momentum import AveragedMethod
 from methods.parts.hyperparameters import Choice, Share, TimeMask
 from methods.parts.losses import two_view_nce
 from methods.parts.masks import dropout, time_mask
@@ -66,16 +66,12 @@ def crop(x: Tensor, start: float, stop: float) -> Tensor:
     return x * inside  # (B, S, D)
 
 
-class TS2Vec(PretrainMethod):
+class TS2Vec(AveragedMethod):
     """Hierarchical contrast of two crops' outputs per time step."""
 
     name, title, Config = "ts2vec", "TS2Vec", TS2VecConfig
     version = 2
     encoder_passes = 8.0  # measured at its batch of 16; the losses grow with the batch
-
-    def __init__(self, encoder: Encoder, config: TS2VecConfig) -> None:
-        super().__init__(encoder, config)
-        self.average: RunningAverage[Encoder] = RunningAverage(encoder)
 
     def forward(self, batch: Batch) -> Tensor:
         """Compute the loss on the steps that both crops see. Raises ValueError if the encoder gives a single step."""
@@ -92,11 +88,3 @@ class TS2Vec(PretrainMethod):
         """Encode a crop, of which a share of the steps is then hidden: (B, T, D) -> (B, S', K)."""
         seen = time_mask(crop(embedded, start, stop), self.config.time_mask)  # (B, T, D)
         return dropout(self.encoder.steps(seen), self.encoder.dropout, self.training)  # (B, S', K)
-
-    def after_step(self) -> None:
-        """Add the new weights to the running average."""
-        self.average.update(self.encoder)
-
-    def exported(self) -> Encoder:
-        """Return the running average of the encoder."""
-        return self.average.module

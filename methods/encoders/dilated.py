@@ -18,13 +18,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+from methods.encoders.base import Encoder, EncoderConfig, Size
 from methods.parts.masks import Mask
 
 KERNEL = 3
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True)
 class DilatedConfig(EncoderConfig):
     """Sizes; the defaults are the paper's and give 637,952 parameters."""
 

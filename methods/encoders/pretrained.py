@@ -29,7 +29,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 from torch.nn.parameter import is_lazy
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+from methods.encoders.base import Encoder, EncoderConfig, Size
 
 Lead = Literal["I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6"]
 ORDER: tuple[Lead, ...] = get_args(Lead)
@@ -80,7 +80,7 @@ class SignalFormat:
         return f"{long} at {self.rate} Hz of {leads} in {self.unit}, standardised: {self.standardise}"
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True)
 class PretrainedConfig(EncoderConfig):
     """Width of the features; windows have the suite's 12 leads, of which the encoder takes its own."""
 

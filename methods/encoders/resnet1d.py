@@ -13,14 +13,14 @@ import torch.nn.functional as F
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size, convolution
+from methods.encoders.base import Encoder, EncoderConfig, Size, convolution
 
 STEM_KERNEL, KERNELS = 7, (5, 3)
 STRIDES = (1, 2, 2)
 """Stride of each block."""
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True)
 class ResNet1dConfig(EncoderConfig):
     """Width; the default is the benchmark's and gives 439,040 parameters."""
 

@@ -20,7 +20,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size, convolution
+from methods.encoders.base import Encoder, EncoderConfig, Size, convolution
 
 SLOWEST, FASTEST = 1e-3, 1e-1
 """Bounds of dt, drawn per channel, uniform in its logarithm."""
@@ -115,7 +115,7 @@ KERNELS, STRIDE = (3, 1, 1, 1), 2
 """Widths of the front's convolutions, and the stride of the first."""
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True)
 class S4Config(EncoderConfig):
     """Sizes; the defaults are ECG-CPC's and give 2,932,736 parameters, 2,123,776 of them behind the front."""
 

@@ -14,7 +14,7 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+from methods.encoders.base import Encoder, EncoderConfig, Size
 from methods.parts.masks import Mask, dropout
 
 START = 0.02
@@ -55,7 +55,7 @@ class TransformerBlock(nn.Module):
         return x + self.perceptron(x)  # (B, N, K)
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True)
 class ViT1dConfig(EncoderConfig):
     """Sizes; those of ST-MEM's ViT-S but for the patch, which is 75 there and here divides a heartbeat into twelve."""
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size, convolution
+from methods.encoders.base import Encoder, EncoderConfig, Size, convolution
 
 KERNEL = 5
 STEM = 3
@@ -28,7 +28,7 @@ STRIDE = 32
 """Samples from one time step of the output to the next."""
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True)
 class XResNet1d101Config(EncoderConfig):
     """Sizes; the defaults are the benchmark's and give 1,804,672 parameters."""
 
