@@ -30,7 +30,7 @@ ROOMS = (
     Room("methods", ("methods",), 21.7),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.6),
     Room("training", ("benchmark/training",), 10.3),
-    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 17.3),
+    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 17.6),
     Room("results", ("benchmark/results",), 8.3),
     Room("reports", ("reports",), 27.7),
     Room("config", ("benchmark/config",), 6.9),
@@ -38,7 +38,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.8),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 159.2)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 160.0)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

@@ -61,6 +61,7 @@ OWNERS = {
     "urllib3": ("benchmark/cli/download.py",),
     "matplotlib": ("reports/figures.py",),
     "seaborn": ("reports/figures.py",),
+    "torch.utils.tensorboard": ("benchmark/run/pretraining.py",),
 }
 """Library -> the only files that import it."""
 DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn"}

@@ -140,6 +140,7 @@ COMMANDS = {
                 "these cells alone: starts of keys of out/cells.csv, or of pretrainings", "KEY", default=[]
             ),
             "--allow-leak": flag("run on data that the audit refuses; tables will say so", action="store_true"),
+            "--tensorboard": flag("loss and health per epoch as event files in OUT/tensorboard", action="store_true"),
         },
         (
             "# simulated cohorts, minutes on a laptop",

@@ -79,6 +79,8 @@ def in_use(store: Store, holder: str) -> str:
 
 def needs_of(config: Config, arguments: Namespace) -> Iterator[Need]:
     """Yield what of a run needs an extra."""
+    if vars(arguments).get("tensorboard"):
+        yield Need("--tensorboard", "tensorboard", ("tensorboard",), "leave it out")
     if "minirocket" in config.baselines:
         others = [name for name in config.baselines if name != "minirocket"]
         yield Need("the baseline minirocket", "minirocket", ("aeon",), f"--baselines {' '.join(others) or 'none'}")

@@ -107,7 +107,8 @@ def run_grid(
         note(
             console, f"{counted(len(again), 'encoder')} of done cells, as {again[0]}: not there or damaged, made again"
         )
-    failures = work_off(work, config, prepared, store, machine, console)
+    events = arguments.out / "tensorboard" if arguments.tensorboard else None
+    failures = work_off(work, config, prepared, store, machine, console, events)
     measure_again(probe, config, grid, store)
     reported = is_reported(plan, store, arguments, console)
     if failures:
@@ -180,17 +181,18 @@ def work_off(
     store: Store,
     machine: Machine,
     console: Console,
+    events: Path | None = None,
 ) -> int:
     """Run the work, if any, under a progress display; returns the number of failed pretrainings and cells.
 
-    Raises ConfigError for an engine without workers that can be used, EngineLost
+    events: folder of TensorBoard files. Raises ConfigError for an engine without workers that can be used, EngineLost
     where its scheduler ends.
     """
     name_damage(console, work)
     if not work.cells and not work.pretrainings:
         return 0
     prepare_trials(config, prepared)
-    context = context_of(config, prepared, store, machine)
+    context = context_of(config, prepared, store, machine, events)
     with (
         open_engine(machine.engine, machine.jobs, machine.devices) as engine,
         GridProgress(console, work, store) as progress,

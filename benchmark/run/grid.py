@@ -279,6 +279,7 @@ class Context:
     threads: int | None = None  # CPU threads of a pretraining; None for those that its worker was started with
     code: str = ""  # digest of the code that the run was started with
     releases: Mapping[str, str] = field(default_factory=dict)  # of Python and packages there (`machine.releases`)
+    events: Path | None = None  # folder for a folder of TensorBoard events per pretraining; None: none are written
 
 
 def pretraining_of(

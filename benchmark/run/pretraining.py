@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,9 +23,9 @@ from benchmark.run.costs import encoder_costs
 from benchmark.run.crossfit import SEEN, corpus_of_part, names_seen, opened_columns, parts_of
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
-from benchmark.training.checkpoint import CHECKPOINT, load_encoder, load_external, save_encoder
+from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, save_encoder
 from benchmark.training.health import measure
-from benchmark.training.pretrain import epochs_bought, pretrain
+from benchmark.training.pretrain import OnEpoch, epochs_bought, pretrain
 from methods import sources_of
 from methods.base import PretrainMethod
 from methods.encoders.pretrained import PretrainedEncoder
@@ -108,6 +109,7 @@ def train(
             checkpoint=folder / CHECKPOINT,
             probe=probe,
             on_step=write_progress,
+            on_epoch=events_of(pretraining, context.events) if context.events else None,
         )
     spent = {
         "peak_memory_gib": torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else None,
@@ -116,6 +118,22 @@ def train(
         **({} if recordings is None else {SEEN: names_seen(prepared, corpus.recording.tolist())}),
     }
     return vars(history) | spent
+
+
+def events_of(pretraining: Pretraining, folder: Path) -> OnEpoch:
+    """Return a function that writes loss and health of the last epoch as TensorBoard events of a pretraining."""
+    from torch.utils.tensorboard import SummaryWriter  # here, because it needs the extra `tensorboard`
+
+    writer = SummaryWriter(str(folder / f"{pretraining.name} {pretraining.key}".replace("/", "-").replace(" ", "_")))
+
+    def write(history: History) -> None:
+        facts = {f"health/{name}": value for name, value in history.health[-1].items() if name != "epoch"}
+        for name, value in {"loss": history.loss[-1], **facts}.items():
+            if value is not None:
+                writer.add_scalar(name, value, len(history.loss))
+        writer.flush()
+
+    return write
 
 
 def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: torch.device) -> ProbeWindows:

@@ -84,7 +84,9 @@ class Ending:
     seconds: float = 0.0  # that a part took which is finished
 
 
-def context_of(config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine) -> Context:
+def context_of(
+    config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine, events: Path | None = None
+) -> Context:
     """Collect what the tasks of a run share; paths are absolute, since workers may run elsewhere."""
     return Context(
         config,
@@ -96,6 +98,7 @@ def context_of(config: Config, prepared: Mapping[str, Prepared], store: Store, m
         threads=machine.threads(),
         code=code_digest(),
         releases=releases(),
+        events=events and events.resolve(),
     )
 
 

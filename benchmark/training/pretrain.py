@@ -36,6 +36,8 @@ PRETRAIN_VERSION = 3
 CHECKPOINT_SECONDS = 120.0
 """Within an epoch. A killed run loses at most this."""
 OnStep = Callable[[int, int, str], None]
+OnEpoch = Callable[[History], None]
+"""Called with the history after each epoch."""
 
 
 class TrainingStopped(RuntimeError):
@@ -85,6 +87,7 @@ def pretrain(
     checkpoint: Path,
     probe: ProbeWindows | None = None,
     on_step: OnStep | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> History:
     """Train a method in place on a corpus, resuming from `checkpoint` if it exists.
 
@@ -132,6 +135,8 @@ def pretrain(
         history.loss.append(float(epoch.losses.mean()))
         history.health.append(measure(number + 1, method.exported(), probe, epoch.positives))
         save_checkpoint(checkpoint, method, optimiser, history, None)
+        if on_epoch:
+            on_epoch(history)
         epoch = None
     return history
 

@@ -281,6 +281,7 @@ def test_data_are_looked_for_and_judged_before_any_pretraining(run: Run, tmp_pat
 
 
 REFUSED = {
+    "the extra of a flag": (["--tensorboard"], "pip install -e '.[tensorboard]'"),
     "the extra of a baseline": (["--baselines", "random", "minirocket"], "'.[minirocket]', or --baselines random"),
     "the extra of an engine": (["--engine", "tcp://127.0.0.1:1"], "'.[dask]', or --engine local"),
     "the extra of a text embedder": (["--methods", "etp", "--set", "pretrain.text_embedder=bert"], "'.[text]'"),
@@ -325,6 +326,6 @@ def test_all_that_is_missing_is_named_at_once(
     run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(refusals, "find_spec", lambda name: None)
-    assert run("--baselines", "minirocket", "--data-root", "nowhere") == USAGE
+    assert run("--tensorboard", "--baselines", "minirocket", "--data-root", "nowhere") == USAGE
     lines = capsys.readouterr().err.splitlines()
-    assert [line.split()[1] for line in lines] == ["the", "MIMIC-IV-ECG:", "Chapman:"]
+    assert [line.split()[1] for line in lines] == ["--tensorboard", "the", "MIMIC-IV-ECG:", "Chapman:"]

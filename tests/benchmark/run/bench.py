@@ -59,6 +59,7 @@ class Bench:
     store: Store
     machine: Machine = CPU
     heard: Heard = field(default_factory=Heard)
+    events: Path | None = None
 
     @property
     def grid(self) -> Grid:
@@ -68,7 +69,7 @@ class Bench:
         return missing(self.grid, self.store)
 
     def context(self) -> Context:
-        return context_of(self.config, self.prepared, self.store, self.machine)
+        return context_of(self.config, self.prepared, self.store, self.machine, self.events)
 
     def work_off(self, engine: Any = None) -> int:
         self.heard = Heard()

@@ -103,3 +103,18 @@ def test_a_method_file_that_is_edited_while_its_pretraining_waits_is_refused(ben
     edited = replace(task, content=task.content | {"file": {"source": "of before"}})
     with pytest.raises(ValueError, match=r"mine\.py has been edited since this run began; the same command"):
         run_pretraining(edited, bench.context())
+
+
+def test_loss_and_health_of_each_epoch_are_written_as_events(bench: Bench, tmp_path: Path) -> None:
+    readers = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    bench.events = tmp_path / "events"
+    assert bench.work_off() == 0
+    (trained,) = [task for task in bench.grid.pretrainings if task.method.trains]
+    (folder,) = bench.events.iterdir()
+    assert folder.name == f"pmq_pretrain_seed_{trained.seed}_{trained.key}"
+    events = readers.EventAccumulator(str(folder)).Reload()
+    loss = [(event.step, event.value) for event in events.Scalars("loss")]
+    record = bench.store.record(trained.key)
+    assert record is not None
+    assert loss == [(epoch, pytest.approx(value)) for epoch, value in enumerate(record["loss"], start=1)]
+    assert "health/effective_rank" in events.Tags()["scalars"]

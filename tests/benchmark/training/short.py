@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -61,6 +62,7 @@ def train(
     stop_at: int | None = None,
     terminate_at: int | None = None,
     steps: list[int] | None = None,
+    on_epoch: Callable[[History], None] | None = None,
 ) -> History:
     """Train on the noise; killed at `stop_at`, asked to stop at `terminate_at`, with the updates noted in `steps`."""
 
@@ -82,4 +84,5 @@ def train(
         checkpoint=checkpoint,
         probe=probe,
         on_step=on_step,
+        on_epoch=on_epoch,
     )

@@ -147,15 +147,16 @@ def test_the_trainer_keeps_the_contract(tmp_path: Path) -> None:
     """
     first, second, resumed = (Watched().eval() for _ in range(3))
     epoch_calls = [*["forward", "after"] * 3, "positives", "forward", "after"]
+    epochs: list[int] = []
     torch.manual_seed(1)
-    history = train(first, tmp_path / "first")
+    history = train(first, tmp_path / "first", on_epoch=lambda history: epochs.append(len(history.loss)))
     assert first.calls == [f"begin {4 * EPOCHS}", *epoch_calls * EPOCHS]
     assert history.seconds > 0
     assert [health["positives"] for health in history.health] == [None, *[3.0] * EPOCHS]
     assert sorted(first.seen) == sorted(list(range(TRIALS)) * 2 * EPOCHS)  # two windows of each pseudo-trial
     assert len(set(first.draws)) == len(first.draws)
     assert first.training
-    assert len(history.loss) == EPOCHS
+    assert epochs == list(range(1, EPOCHS + 1))
     torch.manual_seed(2)
     train(second, tmp_path / "second")
     assert first.draws == second.draws
