@@ -2,24 +2,19 @@
 
 Tables and statistics depend on the rows alone: the same rows give the same bytes, whether they were computed in one run
 or in several. Each file is written whole or not at all, the page last. Single classes are scored against the rest,
-without intervals: the tables of scores test their macro means. The page needs no network and answers first which rows
-beat an untrained encoder; all but the headline, the differences and one table is folded, and its templates escape what
-comes from a store.
+without intervals: the tables of scores test their macro means.
 """
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from scipy.stats import rankdata
 
 from benchmark.results.arrays import Floats, Ints
@@ -36,7 +31,7 @@ from benchmark.results.names import (
     UNITS,
     collapsed,
 )
-from reports.footers import warnings
+from benchmark.results.store import PlannedCell
 from reports.inference import (
     ScoreColumn,
     TableStatistics,
@@ -47,8 +42,9 @@ from reports.inference import (
     statistics_of,
 )
 from reports.jackknife import precision_of_ranking
+from reports.page import PAGE, Chapter, render_page
 from reports.results import FAILED, FINISHED, Record, Results, cell_errors, evaluations_of, layouts
-from reports.score_tables import DASH, Style, Table, costs_table, make_table, to_csv, to_latex, to_markdown, wide
+from reports.score_tables import DASH, Table, costs_table, make_table, to_csv, to_latex, to_markdown
 from reports.words import (
     and_text,
     cell_names,
@@ -63,12 +59,6 @@ from reports.words import (
 if TYPE_CHECKING:
     from reports.figures import Figure
 
-PAGE = "report.html"
-TEMPLATES = Path(__file__).parent / "templates"
-HTML = Style(
-    text=escape, bold="<strong>{}</strong>", italic="<em>{}</em>", spread="<small>±{}</small>", tie=" ≈",
-    mark="<sup>{}</sup>",
-)  # fmt: skip
 CLASS_ID = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
 OF_A_CLASS = ("auroc", "auprc", "f1")
 OF_ONE_COMPUTATION = ["state", "error", "seconds"]
@@ -85,6 +75,18 @@ class Report(NamedTuple):
     """One line per error of cells, with the file of the first cell's traceback."""
 
 
+class TestedTables(NamedTuple):
+    """The tables of a report and their statistics, by the name of the table."""
+
+    tables: list[Table]
+    intervals: dict[str, pd.DataFrame]
+    pairs: dict[str, pd.DataFrame]
+    differences: dict[tuple[str, str], pd.DataFrame]
+    """Evaluation and unit -> the differences of the first table."""
+    problems: list[str]
+    """One line per table without statistics."""
+
+
 def build_report(results: Results, out: Path, *, unit: str | None = None, further: Sequence[str] = ()) -> Report:
     """Write the report of a run under `out`.
 
@@ -94,58 +96,67 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     from reports.figures import draw_figures, undrawable_titles  # here, because matplotlib loads slowly
 
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]],)
-    tables: list[Table] = []
-    statistics_of_tables: dict[str, TableStatistics] = {}
     problems = [*results.damaged.values(), *results.unreadable_records]
-    differences_of_tables: dict[tuple[str, str], pd.DataFrame] = {}
-    every = (layout for name in evaluations_of(results.plan) for layout in layouts(results.plan, name, further))
-    for layout, chosen in product(every, units):
-        statistics = TableStatistics()
-        try:
-            statistics = statistics_of(results, layout, chosen)
-        except UnequalTestSets as problem:
-            problems.append(f"statistics of {layout.evaluation} per {chosen}: {problem}")
-        tables.append(make_table(results, layout, chosen, statistics))
-        statistics_of_tables[tables[-1].name] = statistics
-        differences_of_tables.setdefault((layout.evaluation, chosen), differences(statistics))
-    classes, costs = class_scores(results, units), costs_table(results)
+    tested = tested_tables(results, units, further)
+    problems += tested.problems
+    classes = class_scores(results, units)
+    costs = costs_table(results)
     retrieval = TableStatistics().intervals
     try:
         retrieval = retrieval_scores(results, units[0])
     except UnequalTestSets as problem:
         problems.append(f"patient retrieval: {problem}")
-    retrieved, retrieval_text = retrieval_table(results, retrieval)
+    retrieved, retrieved_text = retrieval_table(results, retrieval)
     contents = {
-        "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tables)),
-        "results.tex": "\n".join(map(to_latex, tables)),
-        "results.csv": to_csv(tables),
+        "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tested.tables)),
+        "results.tex": "\n".join(map(to_latex, tested.tables)),
+        "results.csv": to_csv(tested.tables),
         "cells.csv": cells_csv(results),
-        "intervals.csv": csv(joined({name: one.intervals for name, one in statistics_of_tables.items()})),
-        "pairwise.csv": csv(joined({name: one.pairs for name, one in statistics_of_tables.items()})),
+        "intervals.csv": csv(joined(tested.intervals)),
+        "pairwise.csv": csv(joined(tested.pairs)),
         "classes.csv": csv(classes),
         "costs.csv": csv(costs),
     }
     if len(retrieval):
-        contents["results.md"] += f"\n## Patient retrieval\n\n{retrieval_text}\n\n{markdown_table(retrieved)}\n"
+        contents["results.md"] += f"\n## Patient retrieval\n\n{retrieved_text}\n\n{markdown_table(retrieved)}\n"
         contents["retrieval.csv"] = csv(retrieval)
     write_files(out, contents)
     figures: list[Figure] = []
     try:
-        figures.extend(draw_figures(results, out / "figures", units, differences_of_tables, retrieval))
+        figures.extend(draw_figures(results, out / "figures", units, tested.differences, retrieval))
     except Exception as error:  # the tables are worth a page with the figures before it
         problems.append(f"further figures: {type(error).__name__}: {error}")
     problems += undrawable_titles(results.plan)
     failed = failures(results)
     by_class = "At the smallest label share; in brackets the prevalence; mean±std over seeds."
     chapters = [
-        ("Patient retrieval", retrieval_text, {"": retrieved}),
-        ("Scores by class", by_class, class_tables(classes, results)),
-        ("Pretrainings", HEALTH_TEXT, {"": pretrainings_table(results)}),
-        ("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": costs}),
-        ("Data", "", {"": data_table(results)}),
+        Chapter("Patient retrieval", retrieved_text, {"": retrieved}),
+        Chapter("Scores by class", by_class, class_tables(classes, results)),
+        Chapter("Pretrainings", HEALTH_TEXT, {"": pretrainings_table(results)}),
+        Chapter("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": costs}),
+        Chapter("Data", "", {"": data_table(results)}),
     ]
-    write_files(out, {PAGE: render_page(results, tables, figures, chapters, [*problems, *failed])})
-    return Report(tables, problems, failed)
+    page = render_page(results, tested.tables, figures, chapters, [*problems, *failed])
+    write_files(out, {PAGE: page})
+    return Report(tested.tables, problems, failed)
+
+
+def tested_tables(results: Results, units: Sequence[str], further: Sequence[str]) -> TestedTables:
+    """Make the tables of all evaluations in each unit; one whose cells have different test sets has no statistics."""
+    tested = TestedTables([], {}, {}, {}, [])
+    for evaluation in evaluations_of(results.plan):
+        for layout, unit in product(layouts(results.plan, evaluation, further), units):
+            statistics = TableStatistics()
+            try:
+                statistics = statistics_of(results, layout, unit)
+            except UnequalTestSets as problem:
+                tested.problems.append(f"statistics of {evaluation} per {unit}: {problem}")
+            table = make_table(results, layout, unit, statistics)
+            tested.tables.append(table)
+            tested.intervals[table.name] = statistics.intervals
+            tested.pairs[table.name] = statistics.pairs
+            tested.differences.setdefault((evaluation, unit), differences(statistics))
+    return tested
 
 
 def csv(frame: pd.DataFrame) -> str:
@@ -155,26 +166,32 @@ def csv(frame: pd.DataFrame) -> str:
 
 def joined(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the frames of tables as one, each line with its table's name."""
-    filled = {name: frame for name, frame in frames.items() if len(frame)} or frames
-    return pd.concat(filled, names=["table", None]).reset_index("table")
+    filled = {name: frame for name, frame in frames.items() if len(frame)}
+    return pd.concat(filled or frames, names=["table", None]).reset_index("table")
 
 
 def cells_csv(results: Results) -> str:
     """Return one line per finished cell with its scores in both units, without times and machines."""
     cells = results.cells[results.cells["state"] == FINISHED].drop(columns=OF_ONE_COMPUTATION, errors="ignore")
     columns = results.scores["unit"] + "_" + results.scores["metric"]
-    scores = results.scores.assign(column=columns).pivot_table("value", ["variant", "key"], "column", sort=False)
-    return str(cells.merge(scores, how="left", on=["variant", "key"]).to_csv(index=False, lineterminator="\n"))
+    scores = results.scores.assign(column=columns)
+    scores = scores.pivot_table("value", ["variant", "key"], "column", sort=False)
+    frame = cells.merge(scores, how="left", on=["variant", "key"])
+    return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
 def failures(results: Results) -> list[str]:
     """Return a line per error of failed cells, with the file of the first cell's traceback."""
     lines = []
     for (state, error), cells in cell_errors(results, results.plan.cells).items():
-        if state == FAILED:
-            files = [store.failure_file(cells[0].key) for store in results.stores]
-            there = next((f"; traceback in {file}" for file in files if file.is_file()), "")
-            lines.append(f"{'; '.join(cell_names(results.plan, cells))}: {error}{there}")
+        if state != FAILED:
+            continue
+        line = f"{'; '.join(cell_names(results.plan, cells))}: {error}"
+        files = [store.failure_file(cells[0].key) for store in results.stores]
+        existing = [file for file in files if file.is_file()]
+        if existing:
+            line += f"; traceback in {existing[0]}"
+        lines.append(line)
     return lines
 
 
@@ -184,41 +201,47 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
     Scores and prevalences are in [0, 1]; lines are in the order of the tables.
     """
     lines = []
-    for cell, row in results.finished:
-        for unit in units if row.counts["test_windows"] and cell.evaluation != RETRIEVAL else ():
-            test = results.test_outputs(cell.key, unit)
-            truth = test.truth  # (n, C)
-            f1 = class_f1(truth, test.probability, row.labels == "multi")
-            ranked = [ranking_scores(*columns, test.part) for columns in zip(truth.T, test.probability.T, strict=True)]
-            for number, name in enumerate(results.plan.datasets[cell.dataset]["classes"]):
-                coordinates = (cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant)
-                lines.append((*coordinates, cell.seed, truth[:, number].mean(), *ranked[number], f1[number]))
+    for (cell, row), unit in product(results.finished, units):
+        if not row.counts["test_windows"] or cell.evaluation == RETRIEVAL:
+            continue
+        test = results.test_outputs(cell.key, unit)
+        f1 = class_f1(test.truth, test.probability, row.labels == "multi")  # (C,)
+        for number, name in enumerate(results.plan.datasets[cell.dataset]["classes"]):
+            is_class = test.truth[:, number]
+            auroc, auprc = ranking_scores(is_class, test.probability[:, number], test.part)
+            identity = (cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant)
+            lines.append((*identity, cell.seed, is_class.mean(), auroc, auprc, f1[number]))
     frame = pd.DataFrame(lines, columns=[*CLASS_ID, "seed", "prevalence", *OF_A_CLASS])
-    by_seed = frame.groupby([*CLASS_ID, "seed"], sort=False).mean().reset_index()  # over labelled subsets
-    how = {f"{metric}_{name}": (metric, name) for metric in OF_A_CLASS for name in ("mean", "std")}
-    grouped = by_seed.groupby(CLASS_ID, sort=False)
-    scored = grouped.agg(prevalence=("prevalence", "mean"), seeds=("seed", "nunique"), **how).reset_index()
+    over_subsets = frame.groupby([*CLASS_ID, "seed"], sort=False).mean().reset_index()
+    how: dict[str, Any] = {"prevalence": ("prevalence", "mean"), "seeds": ("seed", "nunique")}
+    for metric in OF_A_CLASS:
+        how[f"{metric}_mean"] = (metric, "mean")
+        how[f"{metric}_std"] = (metric, "std")
+    scores: pd.DataFrame = over_subsets.groupby(CLASS_ID, sort=False).agg(**how).reset_index()
     deviations = [f"{metric}_std" for metric in OF_A_CLASS]
-    scored[deviations] = scored[deviations].where(results.varies(scored), axis=0)
-    return scored
+    scores[deviations] = scores[deviations].where(results.varies(scores), axis=0)
+    return scores
 
 
 def ranking_scores(truth: Ints, probability: Floats, part: Ints | None = None) -> tuple[float, float]:
     """Return AUROC and average precision of one class from n samples, (n,) and (n,); NaN without both signs.
 
-    Those of scikit-learn, which spends most of its time on checks of its input. part: (n,) of a cross-fitting, over
-    which they are means.
+    Both equal those of scikit-learn, which spends most of its time on checks of its input. part: (n,) of a
+    cross-fitting, over which they are means.
     """
     if part is not None:
         scores = [ranking_scores(truth[part == number], probability[part == number]) for number in np.unique(part)]
-        auroc, precision = (macro(np.array(values)) for values in zip(*scores, strict=True))
-        return auroc, precision
-    positives, order = int(truth.sum()), np.argsort(-probability, kind="stable")  # (n,)
-    if not 0 < positives < len(truth):
+        auroc, precision = np.transpose(scores)
+        return macro(auroc), macro(precision)
+    positives = int(truth.sum())
+    negatives = len(truth) - positives
+    if positives == 0 or negatives == 0:
         return np.nan, np.nan
-    won = rankdata(probability)[truth == 1].sum() - positives * (positives + 1) / 2
+    ranks = rankdata(probability)[truth == 1].sum()
+    won = ranks - positives * (positives + 1) / 2  # pairs of both signs that the positive sample wins
+    order = np.argsort(-probability, kind="stable")  # (n,)
     precision = precision_of_ranking(truth[order] == 1, probability[order])
-    return float(won / positives / (len(truth) - positives)), precision
+    return float(won / positives / negatives), precision
 
 
 def class_tables(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFrame]:
@@ -227,14 +250,14 @@ def class_tables(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFram
     for identity, group in frame.groupby(["evaluation", "unit", "dataset"], sort=False):
         evaluation, unit, dataset = map(str, identity)
         ratio = group["ratio"].min()
-        shown = group[group["ratio"] == ratio].sort_values("class", kind="stable")
-        columns = {
-            "Class": [f"{name} ({100 * p:.1f} %)" for name, p in zip(shown["class"], shown["prevalence"], strict=True)],
-            "Method": [row_title(results.plan, variant) for variant in shown["variant"]],
-        }
+        shown = group[group["ratio"] == ratio].sort_values("class", kind="stable", ignore_index=True)
+        prevalence = (100 * shown["prevalence"]).map(" ({:.1f} %)".format)
+        columns = {"Class": shown["class"] + prevalence}
+        columns["Method"] = [row_title(results.plan, variant) for variant in shown["variant"]]
         for metric in OF_A_CLASS:
-            pairs = zip(100 * shown[f"{metric}_mean"], 100 * shown[f"{metric}_std"], strict=True)
-            columns[TITLES[metric]] = [mean_text(*pair) for pair in pairs]
+            means = 100 * shown[f"{metric}_mean"]
+            stds = 100 * shown[f"{metric}_std"]
+            columns[TITLES[metric]] = [mean_text(mean, std) for mean, std in zip(means, stds, strict=True)]
         title = f"{EVALUATION_TITLES[evaluation]}, {results.plan.titles[dataset]}, {labels_text(ratio)}"
         tables[f"{title}, per {unit}"] = pd.DataFrame(columns)
     return tables
@@ -253,15 +276,19 @@ def retrieval_scores(results: Results, unit: str) -> pd.DataFrame:
 
     Lines as of `intervals`. Raises UnequalTestSets. Rows are scored apart: an encoder of others may lack recordings.
     """
-    cells, columns = results.plan.cells, list[ScoreColumn]()
-    rows = dict.fromkeys(cell.variant for cell in cells if cell.evaluation == RETRIEVAL)
-    for row in rows:
-        of_row = [cell for cell in cells if (cell.variant, cell.evaluation) == (row, RETRIEVAL)]
-        columns += score_columns(results, of_row, RECALLS, RECORDING)
-    probed = [cell for cell in cells if cell.variant in rows and cell.evaluation == LINEAR]
-    least = min((cell.ratio for cell in probed), default=0.0)
-    at_least = score_columns(results, [cell for cell in probed if cell.ratio == least], COLUMNS, unit)
-    columns += [column for column in at_least if column.metric == OVERALL]
+    columns: list[ScoreColumn] = []
+    retrieved: dict[str, list[PlannedCell]] = {}
+    for cell in results.plan.cells:
+        if cell.evaluation == RETRIEVAL:
+            retrieved.setdefault(cell.variant, []).append(cell)
+    for cells in retrieved.values():
+        columns += score_columns(results, cells, RECALLS, RECORDING)
+    probed = [cell for cell in results.plan.cells if cell.variant in retrieved and cell.evaluation == LINEAR]
+    smallest = min((cell.ratio for cell in probed), default=0.0)
+    at_smallest = [cell for cell in probed if cell.ratio == smallest]
+    for column in score_columns(results, at_smallest, COLUMNS, unit):
+        if column.metric == OVERALL:
+            columns.append(column)
     return intervals(columns)
 
 
@@ -270,62 +297,30 @@ def retrieval_table(results: Results, scores: pd.DataFrame) -> tuple[pd.DataFram
     if scores.empty:
         return scores, ""
     titles = results.plan.titles
-    scores = scores[scores["mean"].notna() | (scores["metric"] == RECALLS[0])]
-    column = scores["dataset"].map(titles).fillna(EVALUATION_TITLES[LINEAR]) + " " + scores["metric"].map(TITLES)
-    ends = (100 * scores[["low", "high"]]).where(~scores["metric"].str.startswith("chance"))
-    brackets = [f" ({low:.1f} to {high:.1f})" if high > low else "" for low, high in ends.to_numpy()]
-    lines = scores.assign(column=column, text=(100 * scores["mean"]).map(mean_text) + brackets)
+    is_lacking = scores["mean"].isna()
+    is_shown = ~is_lacking | (scores["metric"] == RECALLS[0])
+    lacking = scores[is_lacking & is_shown]
+    scores = scores[is_shown]
+    dataset = scores["dataset"].map(titles).fillna(EVALUATION_TITLES[LINEAR])
+    column = dataset + " " + scores["metric"].map(TITLES)
+    texts = [retrieval_text(score) for score in scores.to_dict("records")]
+    lines = scores.assign(column=column, text=texts)
     table = lines.pivot(index="variant", columns="column", values="text").fillna(DASH)
     table = table.loc[scores["variant"].unique(), column.unique()].reset_index(names="Method")
     table["Method"] = [row_title(results.plan, variant) for variant in table["Method"]]
-    lacking = scores[scores["mean"].isna()]["dataset"].map(titles).unique().tolist()
-    return table, RETRIEVAL_TEXT + (f" {DASH}: {and_text(lacking)}: {NO_OTHER}." if lacking else "")
+    if lacking.empty:
+        return table, RETRIEVAL_TEXT
+    without = lacking["dataset"].map(titles).unique().tolist()
+    return table, f"{RETRIEVAL_TEXT} {DASH}: {and_text(without)}: {NO_OTHER}."
 
 
-def render_page(
-    results: Results,
-    tables: Sequence[Table],
-    figures: Sequence[Figure],
-    chapters: Sequence[tuple[str, str, Mapping[str, pd.DataFrame]]],
-    problems: Sequence[str],
-) -> str:
-    """Render the page of a run. problems: one line each.
-
-    chapters: title, text, and heading -> table of texts; those without a line are not shown.
-    """
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    return environment.get_template("report.html").render(
-        style=(TEMPLATES / "report.css").read_text(),
-        name=results.plan.config["name"],
-        warnings=warnings(results, results.plan.cells),
-        tables=[(table, blocks(table)) for table in tables],
-        answers=[embedded(figure) for figure in figures if figure.answers],
-        figures=[embedded(figure) for figure in figures if not figure.answers],
-        chapters=[(*words, shown) for *words, shown in chapters if any(map(len, shown.values()))],
-        html=html,
-        problems=problems,
-    )  # fmt: skip
-
-
-def html(frame: pd.DataFrame) -> str:
-    """Return a frame of texts as a table."""
-    return str(frame.to_html(index=False, border=0, na_rep=DASH, float_format="{:,.6g}".format))
-
-
-def blocks(table: Table) -> list[tuple[str, str]]:
-    """Return title and table of each label share."""
-    return [
-        (labels_text(ratio), wide(table, ratio, HTML).to_html(escape=False, border=0, index_names=False))
-        for ratio in table.layout.ratios
-    ]
-
-
-def embedded(figure: Figure) -> tuple[str, str]:
-    """Return the data URI of a figure and its caption."""
-    return f"data:image/png;base64,{b64encode(figure.png.read_bytes()).decode()}", figure.caption
+def retrieval_text(score: Mapping[Any, Any]) -> str:
+    """Return '70.1 (68.0 to 72.2)', a score in percent with its interval; chance has none."""
+    mean, low, high = (100 * score[name] for name in ("mean", "low", "high"))
+    text = mean_text(mean)
+    if high > low and not score["metric"].startswith("chance"):
+        text += f" ({low:.1f} to {high:.1f})"
+    return text
 
 
 HEALTH_TEXT = (
@@ -341,30 +336,44 @@ HEALTH_COLUMNS = MEASURES | {
 
 def pretrainings_table(results: Results) -> pd.DataFrame:
     """Return loss and health of each pretraining, by row and seed; the untrained encoders of a row are one line."""
-    lines, seen = [], set[str]()
+    lines = []
+    shown: set[str] = set()
     for variant, records in results.pretrainings.items():
-        new = [record for key, record in records.items() if key not in seen]
-        trained, untrained = ([record for record in new if bool(record.get("loss")) is it] for it in (True, False))
-        groups = [*([record] for record in trained), untrained]
-        lines += [pretraining_line(row_title(results.plan, variant), group) for group in groups if group]
-        seen |= records.keys()
+        title = row_title(results.plan, variant)
+        new = [record for key, record in records.items() if key not in shown]
+        shown |= records.keys()
+        lines += [pretraining_line(title, [record]) for record in new if record.get("loss")]
+        untrained = [record for record in new if not record.get("loss")]
+        if untrained:
+            lines.append(pretraining_line(title, untrained))
     return pd.DataFrame(lines)
 
 
 def pretraining_line(title: str, records: Sequence[Record]) -> dict[str, str]:
     """Return the texts of one pretraining, or the means of several encoders that were not trained."""
-    record, loss = records[0], records[0].get("loss")
-    health = pd.DataFrame([epoch for of in records for epoch in of.get("health") or [{}]], columns=list(HEALTH_COLUMNS))
-    health = health.astype(float)
-    ends = health.iloc[[0, -1]] if loss else health.mean().to_frame().T
-    training = "untrained"
+    epochs: list[dict[str, float]] = []
+    for record in records:
+        epochs += record.get("health") or [{}]
+    health = pd.DataFrame(epochs, columns=list(HEALTH_COLUMNS)).astype(float)
+    loss = records[0].get("loss")
     if loss:
-        training = f"{len(loss)} epochs, {record['updates']} updates, {record['seconds']:.0f} s"
-    if collapsed(ends["effective_rank"].iloc[-1], ends["mean_cosine"].iloc[-1]):
-        training += "; collapsed" if loss else "; features hardly differ between windows"
-    line = {"Pretraining": title, "Seed": seeds_named([of["seed"] for of in records]), "Training": training}
-    line["Loss"] = course([loss[0], loss[-1]] if loss else [])
-    return line | {heading: course(ends[measure].dropna()) for measure, heading in HEALTH_COLUMNS.items()}
+        training = f"{len(loss)} epochs, {records[0]['updates']} updates, {records[0]['seconds']:.0f} s"
+        remark = "; collapsed"
+        losses = [loss[0], loss[-1]]
+        shown = health.iloc[[0, -1]]
+    else:
+        training = "untrained"
+        remark = "; features hardly differ between windows"
+        losses = []
+        shown = health.mean().to_frame().T
+    last = shown.iloc[-1]
+    if collapsed(last["effective_rank"], last["mean_cosine"]):
+        training += remark
+    line = {"Pretraining": title, "Seed": seeds_named([record["seed"] for record in records]), "Training": training}
+    line["Loss"] = course(losses)
+    for measure, heading in HEALTH_COLUMNS.items():
+        line[heading] = course(shown[measure].dropna())
+    return line
 
 
 def course(values: Iterable[float]) -> str:
@@ -374,13 +383,16 @@ def course(values: Iterable[float]) -> str:
 
 def data_table(results: Results) -> pd.DataFrame:
     """Return sizes of the pretraining corpus and the datasets, and why recordings were skipped, as often first."""
-    plan = results.plan
-    return pd.DataFrame(
-        {
+    corpus = results.plan.pretraining
+    sources = {corpus["name"]: corpus} | results.plan.datasets
+    lines = []
+    for facts in sources.values():
+        skipped = Counter(facts["skipped"])
+        reasons = [f"{reason}: {count}" for reason, count in skipped.most_common()]
+        line = {
             "Dataset": facts["title"], "Kind": "simulated" if facts["simulated"] else "real",
             "Recordings": facts["recordings"], "Patients": facts["patients"],
-            "Skipped": sum(facts["skipped"].values()),
-            "Why": ", ".join(f"{why}: {count}" for why, count in Counter(facts["skipped"]).most_common()) or DASH,
-        }
-        for facts in ({plan.pretraining["name"]: plan.pretraining} | plan.datasets).values()
-    )  # fmt: skip
+            "Skipped": skipped.total(), "Why": ", ".join(reasons) or DASH,
+        }  # fmt: skip
+        lines.append(line)
+    return pd.DataFrame(lines)

@@ -16,10 +16,11 @@ from benchmark.config.errors import ConfigError
 from benchmark.results.files import Damaged
 from benchmark.results.store import NoResults
 from benchmark.screen import Console, note
-from reports.build import PAGE, build_report, pretrainings_table
+from reports.build import build_report, pretrainings_table
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
 from reports.footers import warnings
 from reports.load import load, pack
+from reports.page import PAGE
 from reports.results import Results
 from reports.score_tables import DASH, Style, Table, wide
 from reports.second_opinion import second_opinion, tables_of, write_opinion
