@@ -35,6 +35,7 @@ from benchmark.data.datasets.card import (
 )
 from benchmark.data.datasets.card_formats import (
     SUFFIXES,
+    WITH_UNIT,
     CardSignals,
     are_names,
     arrays_in,
@@ -135,7 +136,8 @@ def _is_table(path: Path) -> bool:
     if path.name.lower().endswith(TABLES):
         with suppress(Exception):  # of a damaged file any
             header = read_cells(path).iloc[0].tolist()
-            return are_names(header) and len(missing_leads(header)) > len(LEADS) - 2
+            leads = [WITH_UNIT.sub(r"\1", name) for name in header]
+            return are_names(header) and len(missing_leads(leads)) > len(LEADS) - 2
     return False
 
 

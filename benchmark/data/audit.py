@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared, skip_summary
-from benchmark.data.signals import AMPLITUDES, LIMB_LEADS, SignalFacts
+from benchmark.data.signals import AMPLITUDES, LIMB_LEADS, SignalFacts, amplitude_of
 from benchmark.data.splits import (
     SEVERAL_LABELS,
     SPLIT_SEED,
@@ -282,37 +282,34 @@ def side_line(data: Prepared, spec: TaskSpec) -> str:
 
 
 def measured_beats(dataset: Dataset, entries: Sequence[Entry]) -> list[tuple[float, float]]:
-    """Measure up to `MEASURED` of the recordings that can be read, as `beats_of`."""
+    """Measure QRS amplitude, mV, and heart rate, 1/min, of up to `MEASURED` recordings in which beats repeat."""
     beats = []
     for entry in entries[:: max(1, -(-len(entries) // MEASURED))]:
         with suppress(Unusable):
             recording = dataset.read(entry)
-            beats += beats_of(recording.signal, recording.fs)
+            if rate := heart_rate(recording.signal, recording.fs):
+                beats.append((amplitude_of(recording.signal, recording.fs), rate))
     return beats
 
 
-def beats_of(signal: NDArray[np.float32], fs: float) -> list[tuple[float, float]]:
-    """Measure the QRS amplitude, mV, and the heart rate, 1/min, of a recording (n, 12); none where no beat repeats.
+def heart_rate(signal: NDArray[np.float32], fs: float) -> float:
+    """Measure the heart rate, 1/min, of a recording (n, 12) at fs Hz; 0 where no beat repeats.
 
     The RR interval is the shortest lag, in samples, at which the slopes of all leads repeat: neither a wrong unit nor a
-    wrong sampling rate changes it. The amplitude is the median over beats and leads of the range within a beat.
+    wrong sampling rate changes it.
     """
     from scipy.ndimage import uniform_filter1d  # here, because they load slowly
     from scipy.signal import find_peaks
 
     moving = signal[:, np.ptp(signal, axis=0) > 0].astype(np.float64)  # (n, L)
     if not moving.size:
-        return []
+        return 0.0
     slope = np.abs(np.diff(moving, axis=0))  # (n - 1, L)
     steep = (slope / slope.mean(axis=0)).mean(axis=1)  # (n - 1,)
     complex_samples = np.argmax(autocorrelation(steep) <= 0)  # the first lag without correlation
     repeats = autocorrelation(uniform_filter1d(steep, 2 * complex_samples + 1))  # (lags,) one bump per QRS complex
     lags, _ = find_peaks(repeats, height=0)
-    if not len(lags):
-        return []
-    lag = int(lags[repeats[lags] >= 0.7 * repeats[lags].max()][0])
-    beats = moving[: len(moving) // lag * lag].reshape(-1, lag, moving.shape[1])  # (beats, lag, L)
-    return [(float(np.median(np.ptp(beats, axis=1))), 60 * fs / lag)]
+    return 60 * fs / int(lags[repeats[lags] >= 0.7 * repeats[lags].max()][0]) if len(lags) else 0.0
 
 
 def autocorrelation(course: NDArray[np.float64]) -> NDArray[np.float64]:

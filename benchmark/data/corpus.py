@@ -165,17 +165,6 @@ class PatientIndex(NamedTuple):
     recording_count: Tensor
 
 
-def patient_index(patient: Tensor, recording: Tensor) -> PatientIndex:
-    """Index pseudo-trials by their patients and recordings, (T,) each."""
-    of_recording = patient * (int(recording.max()) + 1) + recording  # (T,) patient by patient
-    order = torch.argsort(of_recording, stable=True)  # (T,)
-    ranges = []
-    for ids in (patient, of_recording):
-        start = torch.searchsorted(ids[order], ids)  # (T,)
-        ranges += [start, torch.searchsorted(ids[order], ids, right=True) - start]
-    return PatientIndex(order, torch.argsort(order), *ranges)
-
-
 def draw_partner(
     index: PatientIndex, trial: Tensor, window: Tensor, windows: int, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
@@ -251,7 +240,13 @@ class Corpus:
     @cached_property
     def patient_index(self) -> PatientIndex:
         """Pseudo-trials by patient and recording."""
-        return patient_index(self.patient, self.recording)
+        of_recording = self.patient * (int(self.recording.max()) + 1) + self.recording  # (T,) patient by patient
+        order = torch.argsort(of_recording, stable=True)  # (T,)
+        ranges = []
+        for ids in (self.patient, of_recording):
+            start = torch.searchsorted(ids[order], ids)  # (T,)
+            ranges += [start, torch.searchsorted(ids[order], ids, right=True) - start]
+        return PatientIndex(order, torch.argsort(order), *ranges)
 
     def draw_pairs(self, numbers: Tensor, pairing: Pairing, generator: torch.Generator | None = None) -> Pairs:
         """Draw the two windows of numbered pairs (B,); by torch's default generator, or one that reads ahead."""

@@ -27,7 +27,7 @@ from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -354,21 +354,13 @@ def fingerprint_of(
     return digest([*about, recordings])
 
 
-def index_of(prepared: Prepared) -> dict[str, Any]:
-    """Return all but the windows as values of JSON."""
-    index = {name: value for name, value in vars(prepared).items() if name not in ("windows", "folder")}
-    return index | {
-        "first_window": prepared.first_window.tolist(),
-        "entries": [asdict(entry) for entry in prepared.entries],
-        "skipped": [asdict(skip) for skip in prepared.skipped],
-        "segmentation": asdict(prepared.segmentation),
-        "members": [[data.folder.name, numbers.tolist()] for data, numbers in prepared.members],
-    }
-
-
 def write_index(prepared: Prepared) -> None:
-    """Write the index by which other processes open prepared data."""
-    file, content = prepared.folder / INDEX, json.dumps(index_of(prepared), separators=(",", ":")).encode()
+    """Write the index by which other processes open prepared data: all but the windows."""
+    file = prepared.folder / INDEX
+    index = {name: value for name, value in vars(prepared).items() if name not in ("windows", "folder")}
+    index["first_window"] = prepared.first_window.tolist()
+    index["members"] = [[data.folder.name, numbers.tolist()] for data, numbers in prepared.members]
+    content = json.dumps(index, separators=(",", ":"), default=asdict).encode()
     write_atomic(file, content)
     remember(file, hashlib.sha256(content).hexdigest(), stamp_of(file))
 

@@ -64,7 +64,10 @@ TIMES = re.compile(r"(?i)(time|times|t|elapsed|timestamp|seconds|ms)([^a-z].*)?"
 STARTS = ("start_sample", "LeadTimeOffset", "sample_skew_ms")
 """What ecgdatakit calls the start of a lead, in SCP-ECG, MUSE and DICOM."""
 LEAD_NAMES = re.compile(r"(?i)(lead|channel|sig|signal)(s|_?names?)")
-"""Names of entries and columns that say a rate, the time of each sample, and what the columns are."""
+UNITS, GAINS = re.compile(r"(?i)((adc|lead|sig|signal)_?)?units?"), re.compile(r"(?i)(adc_?)?gains?")
+"""Names of entries and columns that say a rate, the time of each sample, what the columns are, their unit and gain."""
+WITH_UNIT = re.compile(r"(?i)(.+?)[\s_/]*[\[(\s_/]((?<=[\[(])v|[mnuµμ]v)[\])]?")
+"""The name of a column with the unit of a voltage: 'I (uV)', 'II [mV]', 'V1_uV'."""
 
 
 Word = Annotated[
@@ -123,7 +126,7 @@ def read_content(path: Path, row: int | None, signals: CardSignals) -> Samples:
     with reasons(path), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)
-        content = READERS[signals.kind](path, signals, row)
+        content = with_units_of_names(READERS[signals.kind](path, signals, row), signals)
     doubts = [*content.doubts]
     for message in (" ".join(str(warning.message).split()) for warning in caught):
         if DAMAGE.search(message):
@@ -133,6 +136,16 @@ def read_content(path: Path, row: int | None, signals: CardSignals) -> Samples:
         if not HARMLESS.search(message):
             doubts.append(f"a warning of its reader: {message}")
     return content._replace(doubts=doubts)
+
+
+def with_units_of_names(content: Samples, signals: CardSignals) -> Samples:
+    """Take the units that stand in names of columns from them; a name that the card has stays whole."""
+    leads, units = list[str](), list[str]()
+    for name in content.leads:
+        match = WITH_UNIT.fullmatch(name)
+        leads.append(match[1] if match and name not in (signals.leads or ()) else name)
+        units.append(match[2] if match else "")
+    return content._replace(leads=leads, units=units) if any(units) and not content.units else content
 
 
 def to_recording(content: Samples, signals: CardSignals) -> Recording:
@@ -147,7 +160,7 @@ def to_recording(content: Samples, signals: CardSignals) -> Recording:
     column_of_lead = np.array(lead_columns([*names, *missing]))
     is_measured, samples = column_of_lead < len(names), without_padding(content.signal, fs)
     columns, signal = column_of_lead[is_measured], np.zeros((len(samples), len(LEADS)))  # (n, 12)
-    signal[:, is_measured] = samples[:, columns] * millivolts(content.units, columns, signals.scale)
+    signal[:, is_measured] = samples[:, columns] * millivolts(content, columns, signals.scale)
     if missing:  # (n, leads missing) of I and II
         signal[:, ~is_measured] = signal[:, :2] @ np.array([LIMB_SHARES[lead] for lead in missing]).T
     return replace(checked_recording(signal, fs), doubts=tuple(content.doubts))
@@ -224,8 +237,8 @@ def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
         values = values[1:]
     if isinstance(signals.leads, list) and values.shape[1] == len(signals.leads) + 1 and _counts(values[:, 0]):
         names, values = names[1:], values[:, 1:]  # pandas' names of rows
-    columns = {f"the column {name}": values[:, number] for number, name in enumerate(names) if TIMES.fullmatch(name)}
-    rates = {source: rate_of_times(times, source) for source, times in columns.items()}
+    times = {name: column for name, column in zip(names, values.T, strict=False) if TIMES.fullmatch(name)}
+    rates = {name: rate_of_times(column, name) for name, column in times.items()}
     return Samples(values, names, rates=rates, doubts=[AT_THOUSANDS] if thousands else [])
 
 
@@ -257,21 +270,34 @@ def read_array(path: Path, signals: CardSignals, row: int | None) -> Samples:
     content = Samples(signal)
     for name, stored in {**arrays, **attributes, **getattr(array, "attrs", {})}.items():
         if stored is not array and np.size(stored) <= max(len(array), len(signal)):
-            content = _with_entry(content, name, np.ravel(stored), signals, row)
+            values = np.ravel(stored)
+            if getattr(stored, "attrs", {}).get("MATLAB_class") == b"char":
+                values = np.array(["".join(map(chr, values))])
+            content = _with_entry(content, name, values, signals, row)
     return content
 
 
 def _with_entry(content: Samples, name: str, values: NDArray[Any], signals: CardSignals, row: int | None) -> Samples:
-    """Add what the values (m,) of an entry beside the array say of it: its rate, times of samples or names of leads."""
-    word, is_number = PurePosixPath(name).name, values.dtype.kind in "iuf"
-    if is_number and len(values) and (RATES.fullmatch(word) or name == signals.rate_name):
-        rate = values[row if row is not None and len(values) > 1 else 0]  # a stacked file may have one a row
-        return content._replace(rates={**content.rates, f"the entry {name}": float(rate)})
-    if is_number and len(values) == len(content.signal) and TIMES.fullmatch(word):
-        rate = rate_of_times(values.astype(np.float64), f"the entry {name}")
-        return content._replace(rates={**content.rates, f"the entry {name}": rate})
-    if not is_number and len(values) == content.signal.shape[1] and LEAD_NAMES.fullmatch(word):
-        return content._replace(leads=[text(value) for value in values])
+    """Add what the values (m,) of an entry beside the array say of it: rate, times of samples, leads, unit or gain.
+
+    A gain counts where the numbers are whole; others are no steps of a converter.
+    """
+    word, count = PurePosixPath(name).name, content.signal.shape[1]
+    if values.dtype.kind in "iuf":
+        if len(values) and (RATES.fullmatch(word) or name == signals.rate_name):
+            rate = float(values[row if row is not None and len(values) > 1 else 0])  # a stacked file may have one a row
+            return content._replace(rates={**content.rates, name: rate})
+        if len(values) == len(content.signal) and TIMES.fullmatch(word):
+            return content._replace(rates={**content.rates, name: rate_of_times(values.astype(np.float64), name)})
+        is_gain = len(values) in (1, count) and GAINS.fullmatch(word) and (values > 0).all()
+        if is_gain and not np.nan_to_num(content.signal % 1).any():
+            return content._replace(gains=np.broadcast_to(values, count).tolist())
+    elif len(values) in (1, count) and all(isinstance(value, str | bytes) for value in values):
+        words = [text(value) for value in values]
+        if UNITS.fullmatch(word):
+            return content._replace(units=words * (count // len(words)))
+        if LEAD_NAMES.fullmatch(word) and len(words) == count:
+            return content._replace(leads=words)
     return content
 
 

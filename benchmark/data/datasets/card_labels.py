@@ -89,14 +89,9 @@ class CardLabels(CardSection):
         index_of = self.index_of
         return index_of.get(word, index_of.get(identifier(word)))
 
-    def ignored(self, texts: Iterable[str]) -> Counter[str]:
-        """Count the labels in texts that are no class, the recordings of each."""
-        counts = Counter[str]()
-        for written, count in Counter(texts).items():
-            for word in labels_of(written, self.separator):
-                if self.index(word) is None and not states_nothing(word):
-                    counts[word] += count
-        return counts
+    def unknown(self, words: Iterable[str]) -> list[str]:
+        """Return the labels that are no class."""
+        return [word for word in words if self.index(word) is None and not states_nothing(word)]
 
     def indices(self, texts: Iterable[str]) -> tuple[int, ...]:
         """Return the indices of the classes that texts state, in their order.
@@ -104,27 +99,30 @@ class CardLabels(CardSection):
         Raises Unusable for a label that is no class, or has lost its digits.
         """
         stated = [word for written in texts for word in labels_of(written, self.separator)]
-        known = {word: self.index(word) for word in stated}
-        if shortened := [*filter(is_shortened, known)]:
+        if shortened := [*filter(is_shortened, stated)]:
             raise Unusable(f"label's number {SHORTENED}: {shortened[0][:SHOWN]!r}")
-        unknown = [word for word, index in known.items() if index is None and not states_nothing(word)]
-        if unknown and self.others == "skip":
+        if self.others == "skip" and (unknown := self.unknown(stated)):
             remedy = "add it to labels.values or set labels.others to ignore"
             raise Unusable(f"label is no class; {remedy}: {', '.join(unknown)[:SHOWN]}")
-        return tuple(dict.fromkeys(index for index in known.values() if index is not None))
+        indices = dict.fromkeys(map(self.index, stated))
+        return tuple(index for index in indices if index is not None)
 
     def remarks(self, texts: Sequence[str]) -> list[str]:
         """Say which labels differ in capitals or blanks alone and are not of one class, and what was made canonical.
 
         texts: of all recordings.
         """
-        stated = [word for written in dict.fromkeys(texts) for word in labels_of(written, self.separator)]
+        counts = Counter[str]()
+        for written, count in Counter(texts).items():
+            for word in labels_of(written, self.separator):
+                counts[word] += count
         index_of, lines = self.index_of, remarks("labels", [(text(written), written) for written in texts])
-        for words in spellings((alike(word), word) for word in [*stated, *index_of]).values():
+        for words in spellings((alike(word), word) for word in [*counts, *index_of]).values():
             if len({index_of.get(word) for word in words}) > 1:
                 names = " and ".join(map(repr, words))
                 lines.append(f"labels differ in capitals or blanks alone; name them in labels.values: {names}")
-        if self.others == "ignore" and (ignored := self.ignored(texts)):
+        ignored = Counter({word: counts[word] for word in self.unknown(counts)})
+        if self.others == "ignore" and ignored:
             named = some([f"{word} {count}" for word, count in ignored.most_common()])
             lines.append(f"{ignored.total()} labels are no class and are ignored (labels.others): {named}")
         return lines

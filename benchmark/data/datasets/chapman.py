@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -77,12 +76,12 @@ class Chapman(WFDBFolder):
                 raise
             return self._figshare_listing()
         rhythms = RHYTHMS_PHYSIONET if records.form == PHYSIONET else RHYTHMS
-        listing = make_listing(
+        return make_listing(
             records.paths,
             lambda name, path: self._entry(name, path, diagnosis_codes(self.root / path), rhythms),
             records.form,
+            warnings=records.warnings,
         )
-        return replace(listing, warnings=records.warnings)
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Return the header and the signal file; of a CSV recording, the one file."""

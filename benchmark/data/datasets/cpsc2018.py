@@ -7,7 +7,6 @@ REFERENCE.csv, whose first label counts; cpsc2018_first_label.csv has it for the
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from benchmark.data.datasets.base import Entry, Listing
@@ -56,8 +55,11 @@ class CPSC2018(WFDBFolder):
         """
         records = find_records(self, FORMS, re.compile(r"A\d{4}", re.ASCII).fullmatch, "A0001 to A6877")
         first = dict(line.split(",") for line in FIRST_LABELS.read_text(encoding="ascii").split())
-        listing = make_listing(records.paths, lambda name, path: self._entry(name, path, first.get(name)), records.form)
-        return replace(listing, warnings=records.warnings)
+
+        def entry(name: str, path: str) -> Entry:
+            return self._entry(name, path, first.get(name))
+
+        return make_listing(records.paths, entry, records.form, warnings=records.warnings)
 
     def _entry(self, name: str, path: str, first: str | None) -> Entry:
         """One recording, `first` before its other labels; codes outside the nine classes are ignored."""

@@ -79,6 +79,7 @@ def make_listing(
     entry_of: Callable[[str, Item], Entry],
     form: str,
     skipped: Iterable[tuple[str, str]] = (),
+    warnings: tuple[str, ...] = (),
 ) -> Listing:
     """List an entry of each recording; one for which `entry_of` raises Unusable joins the skipped ones."""
     entries, skips = list[Entry](), [*skipped]
@@ -87,7 +88,7 @@ def make_listing(
             entries.append(entry_of(name, item))
         except Unusable as reason:
             skips.append((name, str(reason)))
-    return Listing(tuple(entries), tuple(skips), form)
+    return Listing(tuple(entries), tuple(skips), form, warnings)
 
 
 def patient_of(cell: str) -> str:

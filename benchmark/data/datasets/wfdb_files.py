@@ -70,6 +70,8 @@ class Samples(NamedTuple):
     """Units of the columns; none where the file does not state them."""
     fs: float = 0.0
     """Hz; 0 where the form of the file has no place for it."""
+    gains: Sequence[float] = ()
+    """Steps per unit of the columns, where their numbers are steps."""
     rates: Mapping[str, float] = MappingProxyType({})
     """What else in the file says a rate -> Hz."""
     doubts: Sequence[str] = ()
@@ -115,7 +117,7 @@ def read_recording(record: Path) -> Recording:
     """
     samples = read_samples(record)
     columns = lead_columns(samples.leads)
-    return checked_recording(samples.signal[:, columns] * millivolts(samples.units, columns), samples.fs)
+    return checked_recording(samples.signal[:, columns] * millivolts(samples, columns), samples.fs)
 
 
 def read_samples(record: Path) -> Samples:
@@ -223,18 +225,21 @@ def read_header(record: Path) -> list[str]:
         return lines
 
 
-def millivolts(units: Sequence[str], columns: Iterable[int], scale: float | None = None) -> NDArray[np.float64]:
-    """Return the millivolts per unit of each of some columns: by a card's scale, else by the file's units.
+def millivolts(content: Samples, columns: Iterable[int], scale: float | None = None) -> NDArray[np.float64]:
+    """Return what a number of each of some columns is in mV: by a card's scale, else by the file's units and gains.
 
     Raises Unusable where neither is known, or both and different.
     """
-    stated = [units[column] for column in columns] if units else []
-    scales, names = [MILLIVOLTS.get(unit.lower()) for unit in stated], ", ".join(sorted({*stated}))
-    if scale is None and (not scales or None in scales):
+    units = content.units or ["mV"] * len(content.gains)  # a gain alone is of steps per millivolt
+    gains = content.gains or [1.0] * len(units)
+    stated = [(units[column], gains[column]) for column in columns] if units else []
+    scales = np.array([MILLIVOLTS.get(unit.lower(), np.nan) / gain for unit, gain in stated])
+    names = ", ".join(sorted({unit if gain == 1 else f"{gain:g} steps per {unit}" for unit, gain in stated}))
+    if scale is None and (not stated or np.isnan(scales).any()):
         raise Unusable(f"unknown unit or none in the file; give signals.unit or signals.gain in the card: {names}")
-    if scale is not None and {*scales} - {scale, None}:
+    if scale is not None and not (np.isnan(scales) | np.isclose(scales, scale, atol=0)).all():
         raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {names}")
-    return np.array(scales if scale is None else scale, np.float64)
+    return scales if scale is None else np.array(scale)
 
 
 def missing_leads(names: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.data.audit import MEASURED, Finding, audit, beats_of, fact_lines, measured_beats, side_line
+from benchmark.data.audit import MEASURED, Finding, audit, fact_lines, heart_rate, measured_beats, side_line
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
@@ -274,12 +274,13 @@ def test_amplitude_and_rate_are_measured_in_a_part_of_the_recordings() -> None:
     time, heights = np.arange(2030) % 160, np.linspace(0.5, 1.5, 12)
     heights[-1] = 0.0  # a constant lead counts for nothing
     signal = (np.exp(-0.5 * ((time[:, None] - 80) / 4) ** 2) * heights).astype(np.float32)
-    assert beats_of(signal, 200) == [(pytest.approx(np.median(heights[:-1]), rel=1e-3), 75)]
-    assert beats_of(0 * signal, 200) == beats_of(np.cumsum(np.ones((2030, 12)), axis=0), 200) == []
+    assert heart_rate(signal, 200) == 75
+    assert heart_rate(0 * signal, 200) == heart_rate(np.cumsum(np.ones((2030, 12), np.float32), axis=0), 200) == 0
     dataset: Any = SimpleNamespace(read=lambda entry: SimpleNamespace(signal=signal, fs=200 * entry))
     for count, step in ((MEASURED, 1), (MEASURED + 1, 2), (3, 1)):
-        rates = [rate for _, rate in measured_beats(dataset, range(1, count + 1))]  # type: ignore[arg-type]
-        assert rates == [75 * number for number in range(1, count + 1, step)]
+        amplitudes, rates = zip(*measured_beats(dataset, range(1, count + 1)), strict=True)  # type: ignore[arg-type]
+        assert rates == tuple(75 * number for number in range(1, count + 1, step))
+    assert amplitudes[0] == pytest.approx(np.median(heights[:-1]), rel=1e-3)
 
 
 def test_sides_are_counted_and_the_classes_that_one_lacks_named() -> None:

@@ -108,11 +108,11 @@ def test_an_attribute_and_a_rate_for_each_row_of_a_stack_are_compared(tmp_path: 
     with h5py.File(tmp_path / "r.h5", "w") as file:
         file["ecg"] = ecg
         file["ecg"].attrs["sampling_frequency"] = 250
-    assert "250 Hz says the entry sampling_frequency" in refusal(tmp_path / "r.h5", leads=NAMES)
+    assert "250 Hz says sampling_frequency" in refusal(tmp_path / "r.h5", leads=NAMES)
     np.savez(tmp_path / "s.npz", ecg=np.stack([ecg, ecg]), fs=[500, 250])
     card = CardSignals(files="s.npz", rate=500, unit="mV", leads=NAMES, stacked=True)
     assert to_recording(read_content(tmp_path / "s.npz", 0, card), card).fs == 500
-    with pytest.raises(Unusable, match="250 Hz says the entry fs"):
+    with pytest.raises(Unusable, match="250 Hz says fs"):
         to_recording(read_content(tmp_path / "s.npz", 1, card), card)
 
 
@@ -127,6 +127,47 @@ def test_names_of_leads_beside_an_array_are_compared(tmp_path: Path, ecg: Any) -
     np.savez(tmp_path / "r.npz", ecg=ecg, lead_names=np.array(NAMES[::-1]))
     assert refusal(tmp_path / "r.npz", leads=NAMES).startswith("names of the columns contradict signals.leads")
     read(tmp_path / "r.npz", leads=NAMES[::-1])
+
+
+UNIT, GAIN = "unit contradicts the card; ", "unit contradicts the card; leave out signals.unit and gain: 200 steps per "
+
+
+@pytest.mark.parametrize(
+    ("entries", "scale", "wrong", "reason"),
+    [
+        ({"units": "uV"}, 1e-3, {"unit": "mV"}, UNIT),
+        ({"sig_units": ["uV"] * 12}, 1e-3, {"gain": 200}, UNIT),
+        ({"adc_gain": 200}, 1 / 200, {"unit": "uV"}, f"{GAIN}mV"),
+        ({"gain": [200.0] * 12, "unit": b"uV"}, 1e-3 / 200, {"gain": 200}, f"{GAIN}uV"),
+    ],
+)
+def test_a_unit_and_a_gain_beside_an_array_are_compared_and_serve_without_one(
+    tmp_path: Path, ecg: Any, entries: dict[str, Any], scale: float, wrong: dict[str, Any], reason: str
+) -> None:
+    steps = np.rint(1000 * ecg)
+    np.savez(tmp_path / "r.npz", ecg=steps, **entries)
+    np.testing.assert_allclose(read(tmp_path / "r.npz", leads=NAMES, unit=None).signal, scale * steps, rtol=1e-6)
+    read(tmp_path / "r.npz", leads=NAMES, unit=None, gain=1 / scale)
+    assert refusal(tmp_path / "r.npz", leads=NAMES, **{"unit": None, **wrong}).startswith(reason)
+    np.savez(tmp_path / "r.npz", ecg=ecg, gain=200)
+    read(tmp_path / "r.npz", leads=NAMES, unit="mV")  # no steps
+
+
+def test_a_unit_in_characters_of_matlab_is_read(tmp_path: Path, ecg: Any) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        file["ecg"], file["units"] = ecg, np.array([[117], [86]], np.uint16)
+        file["units"].attrs["MATLAB_class"] = np.bytes_("char")
+    assert refusal(tmp_path / "r.h5", leads=NAMES, unit="mV", array="ecg").endswith(": uV")
+
+
+@pytest.mark.parametrize("form", ["{} (uV)", "{} [uV]", "{}_uV", "{}/µV"])
+def test_a_unit_in_the_names_of_columns_is_compared_and_serves_without_one(tmp_path: Path, ecg: Any, form: str) -> None:
+    names = [form.format(lead) for lead in LEADS]
+    pd.DataFrame(1000 * ecg, columns=names).to_csv(tmp_path / "r.csv", index=False)
+    for card in ({"unit": None}, {"unit": "uV"}, {"leads": dict(zip(names, LEADS, strict=True)), "unit": "uV"}):
+        np.testing.assert_allclose(read(tmp_path / "r.csv", **card).signal, ecg, rtol=1e-6, atol=1e-9)
+    assert refusal(tmp_path / "r.csv", unit="mV").startswith(UNIT)
 
 
 @pytest.mark.parametrize("kind", [np.int16, np.int32, np.uint16])
@@ -193,6 +234,40 @@ def test_a_reader_s_warning_is_a_reason_or_a_doubt(
         assert refusal(tmp_path / "r.edf").startswith(doubts)
     else:
         assert [*read(tmp_path / "r.edf").doubts] == doubts
+
+
+def write_edf(path: Path, microvolts: Any, onsets: list[int], kind: str) -> None:
+    """EDF+ of twelve leads in records of a second, which begin at the given seconds: the header, then each record."""
+    note = 20  # samples of the signal that holds the times of the records
+    labels, samples = [*LEADS, "EDF Annotations"], [FS] * 12 + [note]
+
+    def fields(width: int, *values: object) -> bytes:
+        return b"".join(str(value).ljust(width).encode() for value in values)
+
+    content = fields(8, 0) + fields(80, "X X X X", "Startdate 01-JAN-2020 X X X")
+    content += (
+        fields(8, "01.01.20", "10.00.00", 256 * 14) + fields(44, kind) + fields(8, len(onsets), 1) + fields(4, 13)
+    )
+    content += fields(16, *labels) + fields(80, *[""] * 13) + fields(8, *["uV"] * 12, "")
+    for limit in (-32768, 32767):
+        content += fields(8, *[limit] * 12, limit // 32767)  # physical
+    content += fields(8, *[-32768] * 13, *[32767] * 13) + fields(80, *[""] * 13)  # digital, filters
+    content += fields(8, *samples) + fields(32, *[""] * 13)
+    for onset, second in zip(onsets, np.split(microvolts.astype("<i2"), len(onsets)), strict=True):
+        content += second.T.tobytes() + f"+{onset}\x14\x14\0".encode().ljust(2 * note, b"\0")
+    path.write_bytes(content)
+
+
+def test_edf_in_pieces_is_read_where_they_touch_and_refused_with_a_pause(tmp_path: Path, ecg: Any) -> None:
+    pytest.importorskip("ecgdatakit")
+    microvolts = np.rint(1000 * ecg)
+    for onsets, kind in (([0, 1], "EDF+C"), ([0, 1], "EDF+D"), ([0, 21], "EDF+D")):
+        write_edf(tmp_path / "r.edf", microvolts, onsets, kind)
+        if onsets == [0, 1]:
+            signal = read(tmp_path / "r.edf", rate=None, unit=None).signal
+            np.testing.assert_allclose(signal, microvolts / 1000, atol=1e-6)
+        else:
+            assert refusal(tmp_path / "r.edf", rate=None, unit=None).startswith("gaps in the recording; export each")
 
 
 MV = ["mV"] * 12

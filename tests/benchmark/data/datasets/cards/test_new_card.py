@@ -88,6 +88,12 @@ def test_leads_and_units_that_are_no_ecg_s_are_asked_for(tmp_path: Path, make_ec
     assert drafted(tmp_path)[1] == ["unit"]
 
 
+def test_a_unit_in_the_names_of_columns_leaves_no_question_on_it(tmp_path: Path, make_ecg: Any) -> None:
+    names = [f"{lead} (uV)" for lead in LEADS]
+    pd.DataFrame(make_ecg(seconds=2.0), columns=names).to_csv(tmp_path / "r.csv", index=False)
+    assert drafted(tmp_path)[1] == ["rate"]
+
+
 def test_one_column_of_yes_and_no_makes_two_classes_and_several_one_each(folder: Path) -> None:
     rewrite(folder, rhythm=None, person=None, AF=["0", "1.0"] * 6)
     content, questions = drafted(folder)
