@@ -196,7 +196,8 @@ def download_release(release: Release, connections: int, verify: bool, console: 
             raise DatasetError(f"{release.name} takes {needed:.1f} GB more, {release.root} has room for {free:.1f} GB")
         with step(console, "  files") as progress:
             for done, (path, failure) in enumerate(fetch_all(session, release, missing, connections), start=1):
-                failures += [f"{path} ({failure})"] if failure else []
+                if failure:
+                    failures.append(f"{path} ({failure})")
                 progress(done, len(missing))
     if not failures:
         shutil.rmtree(marker)

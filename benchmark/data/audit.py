@@ -115,8 +115,10 @@ def audit(
             sides = {int(r): side for side, numbers in sides_of(splits[0]).items() for r in numbers}
         if is_dealt:
             trained[name] = set(sides)
-        findings += [Finding((name,), "fatal", problem.strip())] if problem else []
-        findings += file_warnings(data) if data.dataset_name not in datasets else []
+        if problem:
+            findings.append(Finding((name,), "fatal", problem.strip()))
+        if data.dataset_name not in datasets:
+            findings += file_warnings(data)
         datasets.add(data.dataset_name)
         used = trained.get(name, ())
         recordings += [

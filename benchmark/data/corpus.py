@@ -297,7 +297,8 @@ class Corpus:
 
             waiting = [begin(step) for step in range(len(order))[first : first + AHEAD]]
             for step in range(first, len(order)):
-                waiting += [begin(step + AHEAD)] if step + AHEAD < len(order) else []
+                if step + AHEAD < len(order):
+                    waiting.append(begin(step + AHEAD))
                 torch.manual_seed(seed_of(step))
                 trial = self.draw_pairs(order[step], pairing).trial  # those that are read: the seed is the same
                 x = [one.to(self.device, non_blocking=True).float() for one in waiting.pop(0).result()]

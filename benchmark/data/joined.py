@@ -11,14 +11,14 @@ hold more than their names say, only sinus bradycardia.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo, rows_beside
+from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo, Entry, rows_beside
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, DatasetTask, Split, TaskSpec, labels_under, tasks_of
 from benchmark.results.files import digest
@@ -61,10 +61,16 @@ def join(
     entries = []
     for (data, r), (labels, fold) in zip(recordings, marks or [((), None)] * len(recordings), strict=True):
         entry, prefix = data.entries[r], f"{data.dataset_name}/"
-        renamed = replace(
-            entry, recording=prefix + entry.recording, patient=prefix + entry.patient, path=prefix + entry.path
+        entries.append(
+            Entry(
+                recording=prefix + entry.recording,
+                patient=prefix + entry.patient,
+                path=prefix + entry.path,
+                labels=labels,
+                report=entry.report,
+                fold=fold,
+            )
         )
-        entries.append(replace(renamed, labels=labels, statements=(), fold=fold, is_negative=False))
     count = np.concatenate([np.diff(data.first_window)[numbers] for data, numbers in members])  # (R,)
     fingerprint = digest([name, classes, [[data.name, data.fingerprint] for data, _ in members], chosen_by])
     segmentation = members[0][0].segmentation

@@ -160,6 +160,7 @@ def unprepared(about: DatasetInfo, entries: Sequence[Entry]) -> Prepared:
         fingerprint=about.name,
         folder=Path(),
         first_label_counts=about.first_label_counts,
+        how_to_get=about.how_to_get,
     )
 
 
@@ -310,15 +311,11 @@ def _write(
                 first_window.append(first_window[-1] + len(outcome.windows))
             on_progress(done, count)
     remember(folder / WINDOWS, content.hexdigest(), stamp_of(folder / WINDOWS))
-    prepared = Prepared(
-        name=dataset.name,
-        title=dataset.title,
-        classes=dataset.classes,
+    prepared = replace(
+        unprepared(dataset, entries),
         form=listing.form,
         simulated=bool(dataset.drawn_from),
-        windows=np.empty(0, np.float16),
         first_window=np.array(first_window),
-        entries=tuple(entries),
         signals=tuple(facts),
         skipped=tuple(skipped),
         fingerprint=fingerprint_of(dataset, listing, segmentation, signals),
@@ -326,8 +323,6 @@ def _write(
         warnings=listing.warnings,
         notes=listing.notes,
         segmentation=segmentation,
-        first_label_counts=dataset.first_label_counts,
-        how_to_get=dataset.how_to_get,
     )
     write_index(prepared)
 

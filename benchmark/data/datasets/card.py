@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable, grouped
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.card_formats import (
     PACKAGES,
     CardSection,
@@ -287,8 +287,8 @@ class CardDataset:
     def _rows(self, table: CardTable, files: Sequence[CardFile]) -> tuple[dict[str, list[Row]], Skips]:
         """Recording -> its rows, which may differ in their labels alone, and the skipped ones. Raises DatasetError."""
         labels, patients = self.card.labels, [name for name in self.card.patients if name != PATIENT]
-        named = [table.recording, table.path, *patients, table.parts and table.parts.column, table.report]
-        columns = list(dict.fromkeys(name for name in (*named, *(labels.columns if labels else ())) if name))
+        named = [table.recording, table.path, *patients, table.parts.column if table.parts else "", table.report]
+        columns = [*dict.fromkeys(filter(None, [*named, *(labels.columns if labels else [])]))]
         cells = read_table(self, self.root / table.file, columns, SITE_COLUMN)
         free = {*cells.columns} - {*columns} | {columns[0], *(labels.columns if labels and labels.column else ())}
         rows, skipped = group_rows(cells, columns[0], identifier, free)
@@ -353,10 +353,8 @@ class CardDataset:
         """Yield what was made canonical, and what was odd in the table and could be read in one way only."""
         table, labels = self.card.table, self.card.labels
         if columns := ", ".join(self.card.patients):
-            stated = ["/".join(self._stated_patient(matched[entry.recording])) for entry in entries]
-            yield from remarks(
-                "patients", [(entry.patient, words) for entry, words in zip(entries, stated, strict=True)]
-            )
+            pairs = [(entry.patient, "/".join(self._stated_patient(matched[entry.recording]))) for entry in entries]
+            yield from remarks("patients", pairs)
         if labels:
             yield from labels.remarks(texts)
         if table and is_latin(self.root / table.file):
@@ -384,13 +382,14 @@ def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
 
     A whole number also goes by its value: spreadsheets drop leading zeros.
     """
-    pairs = list[tuple[str, CardFile]]()
+    files_of = defaultdict[str, list[CardFile]](list)
     for file in files:
         path = text(file.path)
         ends = [path.split("/", count)[-1] for count in range(path.count("/") + 1)]
         names = [file.name, file.recording, *ends, *(os.path.splitext(end)[0] for end in ends)]
-        pairs += [(name, file) for name in {*names, whole_number(file.recording) or file.name}]
-    return grouped(pairs)
+        for name in {*names, whole_number(file.recording) or file.name}:
+            files_of[name].append(file)
+    return files_of
 
 
 def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:

@@ -86,8 +86,7 @@ class CardLabels(CardSection):
 
     def index(self, word: str) -> int | None:
         """Return the index of the class that a label stands for; None for none."""
-        index_of = self.index_of
-        return index_of.get(word, index_of.get(identifier(word)))
+        return self.index_of.get(word, self.index_of.get(identifier(word)))
 
     def unknown(self, words: Iterable[str]) -> list[str]:
         """Return the labels that are no class."""

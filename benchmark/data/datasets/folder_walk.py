@@ -57,8 +57,8 @@ class FolderWalk(NamedTuple):
         others = list[str]()
         for path in self.paths:
             name, suffix = os.path.splitext(path)
-            if name not in records and re.sub(r"_\d+$", "", name) not in records and suffix not in CARDS:
-                others += [path] if path not in tables else []
+            if not records & {name, re.sub(r"_\d+$", "", name)} and suffix not in CARDS and path not in tables:
+                others.append(path)
         return [f"{counted(len(others), 'file')} beside the signals and tables ({some(others)})"] if others else []
 
 
