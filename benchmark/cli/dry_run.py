@@ -219,9 +219,9 @@ def datasets_of(config: Config, folders: Folders) -> tuple[dict[str, Prepared], 
         listed[name] = unprepared(config.data.source(name), ())
         try:
             dataset = locate(config, name, folders)
+            listing = key_listing(dataset, config.data.prefix_of(name))
         except DatasetError:
             continue  # the run refuses it
-        listing = key_listing(dataset, config.data.prefix_of(name))
         listed[name] = unprepared(dataset, (listing or dataset.listing()).entries)
         if data := cached(dataset, folders.cache, listing, config.data.cut()):
             prepared[name] = data

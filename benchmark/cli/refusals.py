@@ -18,7 +18,7 @@ from benchmark.config.load import Folders
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.card_formats import PACKAGES
-from benchmark.data.prepare import Prepared
+from benchmark.data.prepare import Prepared, key_listing
 from benchmark.data.report_text import TFIDF
 from benchmark.results.files import holder_of
 from benchmark.results.names import install
@@ -53,7 +53,7 @@ def refusals(config: Config, folders: Folders, arguments: Namespace) -> Iterator
             yield f"{need.what} needs an extra: {install(need.extra)}, or {need.otherwise}"
     for name in names_of(config):
         try:
-            locate(config, name, folders)
+            key_listing(locate(config, name, folders), config.data.prefix_of(name))
         except DatasetError as missing:
             yield str(missing)
     for path in (arguments.results, folders.cache, arguments.out):

@@ -286,6 +286,7 @@ REFUSED = {
     "the extra of an engine": (["--engine", "tcp://127.0.0.1:1"], "'.[dask]', or --engine local"),
     "the extra of a text embedder": (["--methods", "etp", "--set", "pretrain.text_embedder=bert"], "'.[text]'"),
     "folders of datasets": (["--data-root", "nowhere"], "nowhere/mimic"),
+    "a dataset without its tables": (["--data", "chapman=cache", "mimic-iv-ecg=cache"], "error: Chapman: "),
     "a file in the place of a folder": (["--out", "tiny.yaml/out"], "tiny.yaml is no folder that you may write to"),
     "a key of no cell": (["--only", "fffffff"], "--only fffffff"),
     "a device that is not there": (["--device", "cuda:99"], "cuda:99"),
