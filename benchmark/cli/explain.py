@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
 
 from benchmark import screen as terminal
 from benchmark.cli.main import OK
@@ -29,6 +31,9 @@ from benchmark.screen import Console, duration, note, print_table
 from reports.computers import computer_text, computers_of, package_facts
 from reports.results import mean_over_subsets, run_of
 from reports.words import mean_text, ratio_text, row_title, seeds_named, subsets_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
@@ -86,32 +91,46 @@ def explain_mean(store: Store, plan: Plan, cells: Sequence[PlannedCell], console
     """
     results = run_of(store, replace(plan, cells=list(cells)), store.root)
     is_retrieval = cells[0].evaluation == RETRIEVAL
+    metrics = RECALLS if is_retrieval else COLUMNS
     unit = RECORDING if is_retrieval else UNIT_OF_PROTOCOL[plan.config["protocol"]]
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     columns = dict(iter(scores[scores["unit"] == unit].groupby(["dataset", "metric"])))
     if not columns:
         raise NoResults(f"none of these {len(cells)} cells is finished; `{command_of(plan)}` goes on")
-    note(
-        console,
-        f"{describe(cells[0]).partition(' seed')[0]}, per {unit}, in percent; means over seeds{subsets_text(cells)}",
-    )
+    name, _, _ = describe(cells[0]).partition(f" {cells[0].dataset}")
+    each = f"means over seeds{subsets_text(cells)}"
+    note(console, f"{name} {cells[0].ratio:g}, per {unit}, in percent; {each}")
     means = []
-    for dataset, metric in product(plan.datasets, RECALLS if is_retrieval else COLUMNS):
+    for dataset, metric in product(plan.datasets, metrics):
         if (dataset, metric) in columns:
             lines = columns[dataset, metric]
-            percent = 100 * lines.set_index("seed")["value"]
-            means.append(percent.mean())
-            number, parts = mean_text(percent.mean()), f"the same for seeds {seeds_named(percent.index)}"
-            if len(lines) == 1 or results.varies(lines).any():
-                number = mean_text(percent.mean(), percent.std())
-                parts = ", ".join(f"{value:.1f} (seed {seed})" for seed, value in percent.items())
-            note(console, f"  {dataset} {TITLES[metric]} {number}: {parts}")
+            means.append(100 * lines["value"].mean())
+            is_varied = bool(results.varies(lines).any())
+            note(console, f"  {dataset} {TITLES[metric]} {number_of(lines, is_varied=is_varied)}")
     if not is_retrieval:
-        note(console, f"  Overall {mean_text(sum(means) / len(means))}: the mean of these {len(means)} columns")
+        note(console, f"  Overall {mean_text(fmean(means))}: the mean of these {len(means)} columns")
     done = sum(cell.key in results.rows for cell in cells)
-    note(
-        console, f"{done} of {len(cells)} cells finished; a seed, a dataset or a key names one: {cells[0].key[:8]} ..."
-    )
+    note(console, f"{done} of {len(cells)} cells finished; `explain {cells[0].key[:8]}` shows the first")
+
+
+def number_of(lines: pd.DataFrame, *, is_varied: bool) -> str:
+    """Return '51.2±0.4: 50.9 (seed 41), 51.5 (seed 42)' for the scores of a number, a line per seed."""
+    percent = 100 * lines["value"]
+    seeds = list(lines["seed"])
+    if len(seeds) > 1 and not is_varied:
+        return f"{mean_text(percent.mean())}: the same for seeds {seeds_named(seeds)}"
+    parts = [f"{value:.1f} (seed {seed})" for value, seed in zip(percent, seeds, strict=True)]
+    return f"{mean_text(percent.mean(), percent.std())}: {', '.join(parts)}"
+
+
+def differing(cells: Sequence[PlannedCell], parts: Sequence[str]) -> list[str]:
+    """List those parts of a cell's name in which cells differ."""
+    different = []
+    for part in parts:
+        values = {getattr(cell, PARTS[part]) for cell in cells}
+        if len(values) > 1:
+            different.append(part)
+    return different
 
 
 def find_cells(store: Store, words: str) -> tuple[Plan, list[PlannedCell]]:
@@ -124,7 +143,7 @@ def find_cells(store: Store, words: str) -> tuple[Plan, list[PlannedCell]]:
     for plan in plans:
         chosen = {cell.key: cell for cell in plan.cells if is_named(words, cell, plan)}
         cells = list(chosen.values())
-        differ = [part for part in OF_A_NUMBER if len({getattr(cell, PARTS[part]) for cell in cells}) > 1]
+        differ = differing(cells, OF_A_NUMBER)
         if differ:
             listed = ", ".join(f"{describe(cell)} ({cell.key[:8]})" for cell in cells[:MOST_CELLS])
             raise ConfigError(
@@ -224,7 +243,9 @@ def status(arguments: Namespace, console: Console) -> int:
     others = [f"{total[name]} {name}" for name in (FAILED, MISSING) if total[name]]
     note(console, f"run by {command_of(plan)}")
     note(console, ", ".join([f"{total[DONE]} of {len(cells)} cells done", *others]))
-    table = [[title, *(str(row[name] or "") for name in STATES)] for title, row in rows.items()]
+    table = []
+    for title, row in rows.items():
+        table.append([title, *(str(row[name] or "") for name in STATES)])
     print_table(console, ["", *STATES], table)
     for folder in sorted(store.pretrained.glob("*")):
         if running := read_progress(folder):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark import screen as terminal
-from benchmark.cli.explain import as_stored, describe, is_named
+from benchmark.cli.explain import as_stored, describe, differing, is_named
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.results.files import Damaged
-from benchmark.results.store import NoResults
+from benchmark.results.store import NoResults, PlannedCell
 from benchmark.screen import Console, note
 from reports.build import build_report, pretrainings_table
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
@@ -84,10 +84,14 @@ def write_tables(arguments: Namespace, sources: Sequence[str], console: Console)
 
 def show_opinion(arguments: Namespace, console: Console) -> None:
     """Print the statistics of predictions and write their files. Raises ConfigError."""
-    names = ("archive", "beside", "compare", "unit", *([] if arguments.rows else ["results"]))
+    names = ["archive", "beside", "compare", "unit"]
+    rows = None
+    if arguments.rows:
+        rows = predicted_by(load(arguments.results or ["runs"]), arguments.rows)
+    else:
+        names.append("results")
     if any(getattr(arguments, name) for name in names):
         raise ConfigError(f"--predictions FILE takes --with, --scores and --out, none of --{', --'.join(names)}")
-    rows = predicted_by(load(arguments.results or ["runs"]), arguments.rows) if arguments.rows else None
     try:
         opinion = second_opinion(arguments.predictions, arguments.scores, rows)
     except ValueError as problem:
@@ -106,17 +110,18 @@ def predicted_by(results: Results, words: Sequence[str]) -> pd.DataFrame:
     words: rows, and what of evaluation, dataset and label ratio tells their cells apart, as `explain` takes them.
     Raises ConfigError where they name none, or cells of several.
     """
-    rows = [word for word in words if as_stored(word, results.plan) in results.plan.variants]
+    plan = results.plan
+    rows = [word for word in words if as_stored(word, plan) in plan.variants]
     further = [word for word in words if word not in rows]
-    names = [" ".join([row, *further]) for row in rows]
-    cells = [cell for cell in results.plan.cells if any(is_named(name, cell, results.plan) for name in names)]
-    several = [name for name in ("evaluation", "dataset", "ratio") if len({getattr(cell, name) for cell in cells}) > 1]
+    cells: list[PlannedCell] = []
+    for row in rows:
+        name = " ".join([row, *further])
+        cells += [cell for cell in plan.cells if cell.subset == 0 and is_named(name, cell, plan)]
+    several = differing(cells, ("evaluation", "dataset", "ratio"))
     if several or not cells:
-        remedy = f"add {' and '.join(several)}" if several else f"name rows, e.g. {next(iter(results.plan.variants))}"
-        raise ConfigError(
-            f"--with {' '.join(words)} is {len(cells)} cells: {remedy}, e.g. {describe(results.plan.cells[0])}"
-        )
-    return results.predicted(cell for cell in cells if cell.subset == 0)
+        remedy = f"add {' and '.join(several)}" if several else "name rows"
+        raise ConfigError(f"--with {' '.join(words)} is {len(cells)} cells: {remedy}, e.g. {describe(plan.cells[0])}")
+    return results.predicted(cells)
 
 
 def show_comparison(comparison: Comparison, out: Path, console: Console) -> None:

@@ -11,17 +11,16 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.cli import dry_run
-from benchmark.cli.dry_run import cell_seconds, print_dry_run, seconds_per_window
+from benchmark.cli import hours
+from benchmark.cli.dry_run import print_dry_run
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
 from benchmark.data.prepare import prepare
 from benchmark.machine import Machine
 from benchmark.results.store import Predictions, Row, Store
 from benchmark.run.cell import identity_of
-from benchmark.run.datasets import Size, locate, names_of
+from benchmark.run.datasets import locate, names_of
 from benchmark.run.grid import Cell, make_grid
-from benchmark.run.tasks import Work
 from benchmark.screen import open_console
 from benchmark.training.checkpoint import save_encoder
 from tests.make import encoder
@@ -41,8 +40,8 @@ def finish(cell: Cell, store: Store) -> None:
 def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_prepared(
     small_config: Callable[..., Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dry_run, "seconds_per_update", lambda *size: 10.0)
-    monkeypatch.setattr(dry_run, "seconds_per_window", lambda *cell: (1.0, 0.5))
+    monkeypatch.setattr(hours, "seconds_per_update", lambda *size: 10.0)
+    monkeypatch.setattr(hours, "seconds_per_window", lambda *cell: hours.Seconds(1.0, 0.5))
     folders = Folders(None, {}, cache=tmp_path / "cache")
     grid: dict[str, Any] = {"ratios": [0.5, 0.1], "baselines": ["features"], "evaluate": ["finetune", "linear"]}
     config = small_config({"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 4}, **grid})
@@ -72,30 +71,3 @@ def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_pr
     for pretraining in grid.pretrainings:
         save_encoder(store.pretrained / pretraining.key, encoder(), {})
     assert any("1 task at a time: pretraining 0 s, cells 0 s" in line for line in lines())
-
-
-def test_cells_are_estimated_by_their_windows_and_share_features(
-    small_config: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dry_run, "seconds_per_window", lambda *cell: (1.0, 0.5))
-    config = small_config({"ratios": [0.5, 0.1], "baselines": ["features"], "evaluate": ["finetune", "linear"]})
-    grid = make_grid(config, {}, MACHINE)
-    work = Work(grid, grid.pretrainings, grid.distinct_cells())
-    tuned = [2 * 500 + 100, 2 * 100 + 100]  # two epochs
-    probed = [500 + 100, 0.5 * (100 + 100)]  # the second takes features from the first
-    boosted = [500 + 100, 100 + 100]
-    expected = sum([*tuned, *probed] * 2 + boosted)  # of two rows, and once
-    assert cell_seconds(config, MACHINE, {"chapman": Size(10, 1000)}, work) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    "evaluation", ["finetune", "attention", "linear", "knn", "retrieval", "supervised", "features"]
-)
-def test_an_evaluation_is_timed_on_noise(evaluation: str, small_config: Callable[..., Config]) -> None:
-    baselines = [evaluation] if evaluation in ("supervised", "features") else []
-    evaluate = list(dict.fromkeys(["linear", *([] if baselines else [evaluation])]))
-    config = small_config({"baselines": baselines, "evaluate": evaluate, "boosting.iterations": 2})
-    cell = next(cell for cell in make_grid(config, {}, MACHINE).cells if cell.evaluation == evaluation)
-    first, second = seconds_per_window(cell, config, MACHINE)
-    assert first > 0
-    assert second > 0
