@@ -17,6 +17,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.results.names import LEADS as LEADS
+
 
 class Unusable(Exception):
     """One recording cannot be used. The message is the reason: kind, colon, details of this recording.
@@ -29,7 +31,6 @@ class DatasetError(Exception):
     """A dataset as a whole cannot be used: the message says what was looked for, where, and how to get it."""
 
 
-LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 LIMB_SHARES = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
 """Limb lead -> its shares of I and II, by the laws of Einthoven (1913) and Goldberger (1942)."""
 Key = TypeVar("Key")
