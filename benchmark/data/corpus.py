@@ -17,12 +17,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data.damage import remember, stamp_of
@@ -32,6 +31,7 @@ from benchmark.data.prepare import Prepared, memory_map
 from benchmark.data.report_text import embed_reports, has_text
 from benchmark.data.splits import TaskSpec, split_of
 from benchmark.machine import LARGE, stream
+from benchmark.results.arrays import AnyFloats, Halves, Ints
 from benchmark.results.files import replacing
 from methods.base import Batch, Batching, Pairing
 
@@ -47,12 +47,12 @@ class Scale(NamedTuple):
     mean: float
     deviation: float
 
-    def applied(self, signal: NDArray[np.floating[Any]]) -> NDArray[np.float16]:
+    def applied(self, signal: AnyFloats) -> Halves:
         """Standardise signals of any shape, in float32."""
         return ((signal.astype(np.float32) - np.float32(self.mean)) / np.float32(self.deviation)).astype(np.float16)
 
 
-def scale_of(prepared: Prepared, recordings: NDArray[np.int64]) -> Scale:
+def scale_of(prepared: Prepared, recordings: Ints) -> Scale:
     """Return mean and deviation (ddof 0) over all samples of some recordings; (0, 1) of nothing or of zeros."""
     count, total, squares = 0, 0.0, 0.0
     for number in recordings:
@@ -68,13 +68,13 @@ def scale_of(prepared: Prepared, recordings: NDArray[np.int64]) -> Scale:
 class Trials:
     """T pseudo-trials of a prepared dataset, in the order of its recordings."""
 
-    maps: tuple[NDArray[np.float16], ...]
+    maps: tuple[Halves, ...]
     """(n, 12) memory maps in which they lie; several for a corpus of several datasets."""
-    start: NDArray[np.int64]
+    start: Ints
     """(T,) first sample of each, in the maps one after the other."""
-    recording: NDArray[np.int64]
+    recording: Ints
     """(T,) index into the prepared entries."""
-    patient: NDArray[np.int64]
+    patient: Ints
     """(T,) patients numbered from 0 in order of first appearance in the prepared entries."""
     window: int
     """S, samples of a window."""
@@ -83,9 +83,7 @@ class Trials:
     scale: Scale | None = None
     """Mean and deviation that standardise the windows when they are read; None: they are not standardised."""
 
-    def take(
-        self, trial: NDArray[np.int64], first: NDArray[np.int64] | int = 0, windows: int = 1
-    ) -> NDArray[np.float16]:
+    def take(self, trial: Ints, first: Ints | int = 0, windows: int = 1) -> Halves:
         """Return (n, windows * S, 12) consecutive samples of numbered pseudo-trials, each from its given sample on."""
         length, start, begin = windows * self.window, self.start[trial] + first, 0
         taken = np.empty((len(start), length, len(LEADS)), np.float16)
@@ -97,12 +95,12 @@ class Trials:
             begin += len(samples)
         return taken if self.scale is None else self.scale.applied(taken)
 
-    def windows(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
+    def windows(self, index: Ints) -> Halves:
         """Return (n, S, 12) numbered windows: trial * per_trial + position in the pseudo-trial."""
         trial, position = np.divmod(index, self.per_trial)  # (n,), (n,)
         return self.take(trial, position * self.window)
 
-    def windows_in(self, trial: NDArray[np.int64]) -> NDArray[np.int64]:
+    def windows_in(self, trial: Ints) -> Ints:
         """Number the windows of whole pseudo-trials."""
         return (trial[:, None] * self.per_trial + np.arange(self.per_trial)).ravel()
 
@@ -129,7 +127,7 @@ def trials_of(prepared: Prepared, per_trial: int) -> Trials:
     return Trials(tuple(maps), start, recording, patient[recording], cut.samples, per_trial)
 
 
-def normalised_trials(prepared: Prepared, first: NDArray[np.int64], per_trial: int) -> NDArray[np.float16]:
+def normalised_trials(prepared: Prepared, first: Ints, per_trial: int) -> Halves:
     """Write (n, 12) pseudo-trials of the given first windows, one after the other, and map them.
 
     They are written once, to a temporary name that is renamed, with their digest (benchmark.data.damage).
@@ -148,7 +146,7 @@ def normalised_trials(prepared: Prepared, first: NDArray[np.int64], per_trial: i
     return memory_map(path, shape)
 
 
-def scaled(trials: Trials, prepared: Prepared, spec: TaskSpec, recordings: NDArray[np.int64]) -> Trials:
+def scaled(trials: Trials, prepared: Prepared, spec: TaskSpec, recordings: Ints) -> Trials:
     """Return the pseudo-trials, standardised by mean and deviation of some recordings where the task asks for that."""
     return replace(trials, scale=scale_of(prepared, recordings)) if spec.standardise == "dataset" else trials
 
@@ -209,7 +207,7 @@ class Corpus:
     """What is pretrained on: T of the pseudo-trials of a dataset."""
 
     trials: Trials
-    chosen: NDArray[np.int64]
+    chosen: Ints
     """(T,) their numbers in `trials`."""
     device: torch.device
     """Device to which batches are moved."""
@@ -307,9 +305,7 @@ class Corpus:
                 yield Batch(x[0], x[-1], ids[0], ids[1], ids[2], text)
 
 
-def corpus_trials(
-    prepared: Prepared, spec: TaskSpec, recordings: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def corpus_trials(prepared: Prepared, spec: TaskSpec, recordings: Ints | None = None) -> tuple[Ints, Ints]:
     """Number the pseudo-trials to pretrain on, and their recordings, (T,) each.
 
     Those of given recordings; by default all of a dataset without labels, else those of its training part, none where
@@ -333,7 +329,7 @@ def corpus_of(
     spec: TaskSpec,
     device: torch.device,
     text_embedder: str | None = None,
-    recordings: NDArray[np.int64] | None = None,
+    recordings: Ints | None = None,
 ) -> Corpus:
     """Return the corpus of `corpus_trials`; with an embedder, of the recordings with a report, and its embedding.
 

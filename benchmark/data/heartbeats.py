@@ -13,12 +13,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import zip_longest
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import Unusable
+from benchmark.results.arrays import AnyFloats, Doubles, Floats, Ints, Positions
 
 FS = 250
 """Hz after resampling."""
@@ -38,10 +38,10 @@ SHORTEST = 0.4
 REFRACTORY = 75
 """Samples, 0.3 s; a peak that follows the last one within this time is dropped."""
 
-Whole = NDArray[np.intp]
+Whole = Positions
 
 
-def find_r_peaks(cleaned: NDArray[np.float64]) -> list[Whole]:
+def find_r_peaks(cleaned: Doubles) -> list[Whole]:
     """Find the samples of the R peaks of each lead of (L, n), a filtered ECG at 250 Hz; a lead may have none.
 
     A QRS complex is where the smoothed slope exceeds 1.5 times its own average, its R peak its most prominent maximum.
@@ -51,7 +51,7 @@ def find_r_peaks(cleaned: NDArray[np.float64]) -> list[Whole]:
     return [spaced(peaks[(lead == number) & (peaks >= 0)]) for number in range(len(cleaned))]
 
 
-def fused_r_peaks(cleaned: NDArray[np.float64]) -> Whole:
+def fused_r_peaks(cleaned: Doubles) -> Whole:
     """Find the samples (n,) of the R peaks of (L, n) at 250 Hz: medians over the leads within each complex."""
     _, begin, end = complexes(np.abs(np.gradient(cleaned, axis=1)).mean(axis=0, keepdims=True))  # (Q,)
     leads = len(cleaned)
@@ -61,7 +61,7 @@ def fused_r_peaks(cleaned: NDArray[np.float64]) -> Whole:
     return spaced(centres[np.isfinite(centres)].astype(np.intp))
 
 
-def complexes(slope: NDArray[np.float64]) -> tuple[Whole, Whole, Whole]:
+def complexes(slope: Doubles) -> tuple[Whole, Whole, Whole]:
     """Find lead, first sample and end of every QRS complex of (L, n), (Q,) each, lead by lead.
 
     They are long enough, and not cut off at the ends of the recording.
@@ -78,7 +78,7 @@ def complexes(slope: NDArray[np.float64]) -> tuple[Whole, Whole, Whole]:
     return lead[enough], begin[enough], end[enough]
 
 
-def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end: Whole) -> Whole:
+def most_prominent(cleaned: Doubles, lead: Whole, begin: Whole, end: Whole) -> Whole:
     """Find the most prominent local maximum between begin and end of each of Q stretches, -1 where it has none.
 
     The stretches come in order and do not touch. Prominence is that of the stretch alone; of equal ones the first
@@ -111,16 +111,16 @@ def spaced(peaks: Whole) -> Whole:
 class BeatWindows(NamedTuple):
     """The beats of one recording."""
 
-    windows: NDArray[np.float32]
+    windows: Floats
     """(n, S, L), standardised per recording and lead unless raw, zero-padded on both sides; S is 300 at 250 Hz."""
-    r_peaks: NDArray[np.int64]
+    r_peaks: Ints
     """(n,) samples at 250 Hz, the median over leads."""
     median_rr: float
     """Median RR interval, of the authors the median over leads of a lead's, in samples at 250 Hz."""
 
 
 def heartbeats(
-    signal: NDArray[np.floating[Any]], fs: float, rate: int = FS, *, raw: bool = False, beats: Beats = "authors"
+    signal: AnyFloats, fs: float, rate: int = FS, *, raw: bool = False, beats: Beats = "authors"
 ) -> BeatWindows:
     """Cut the beats of a recording, given as (n, L) at fs Hz, in windows at `rate` Hz; `raw`: in the recording's unit.
 
@@ -148,7 +148,7 @@ def heartbeats(
     return BeatWindows(windows, centres, median_rr)
 
 
-def _as_authors(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
+def _as_authors(cleaned: Doubles) -> tuple[Ints, float]:
     """R peaks (n,) of (L, n), by index medians over the leads, and the median RR interval, samples. Raises Unusable."""
     peaks = find_r_peaks(cleaned)
     table = np.array([*zip_longest(*peaks, fillvalue=np.nan)], float)  # (n, L) i-th peak of each lead
@@ -160,7 +160,7 @@ def _as_authors(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]
     return _medians(table).astype(np.int64), median_rr
 
 
-def _of_all_leads(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
+def _of_all_leads(cleaned: Doubles) -> tuple[Ints, float]:
     """R peaks (n,) of (L, n) and the median RR interval, samples. Raises Unusable."""
     peaks = fused_r_peaks(cleaned).astype(np.int64)  # (n,)
     if len(peaks) < 2:
@@ -168,7 +168,7 @@ def _of_all_leads(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], floa
     return peaks, float(np.median(np.diff(peaks)))
 
 
-def normalise_trials(windows: NDArray[np.floating[Any]], per_trial: int) -> NDArray[np.float32]:
+def normalise_trials(windows: AnyFloats, per_trial: int) -> Floats:
     """Join consecutive windows (n, S, L) to (n // per_trial, per_trial * S, L); the rest is dropped.
 
     Each pseudo-trial and lead is z-scored over its whole length, zero padding included, as the authors do on loading.
@@ -183,7 +183,7 @@ def normalise_trials(windows: NDArray[np.floating[Any]], per_trial: int) -> NDAr
     return np.asarray(joined / deviation, np.float32)
 
 
-def resample(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS) -> NDArray[np.float64]:
+def resample(signal: AnyFloats, fs: float, rate: int = FS) -> Doubles:
     """Resample a recording (n, L) to `rate` Hz, int(n * rate / fs) points.
 
     To 250 Hz as the authors do: linear interpolation from the first sample to the last, no anti-alias filter. To any
@@ -202,14 +202,14 @@ def resample(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS) -> ND
     return np.stack([np.interp(grid, position, lead) for lead in signal.T], axis=1)  # (m, L)
 
 
-def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+def standardise(signal: Doubles) -> Doubles:
     """Compute z-scores per lead (ddof 0); a flat lead becomes zero."""
     flat = np.ptp(signal, axis=0) == 0  # (L,)
     centred = np.where(flat, 0.0, signal - signal.mean(axis=0))  # (n, L)
     return centred / np.where(flat, 1, signal.std(axis=0))
 
 
-def clean(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+def clean(signal: Doubles) -> Doubles:
     """Filter as neurokit2's `ecg_clean` at 250 Hz, all leads at once: (n, L) -> (L, n), the same bits.
 
     High-pass Butterworth of order 5 at 0.5 Hz, then a moving average over one 50 Hz period, each forward and backward.
@@ -221,14 +221,14 @@ def clean(signal: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @cache
-def _highpass() -> NDArray[np.float64]:
+def _highpass() -> Doubles:
     """Second-order sections, (3, 6)."""
     from scipy.signal import butter
 
     return np.asarray(butter(5, 0.5, btype="highpass", output="sos", fs=FS))
 
 
-def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _medians(values: Doubles) -> Doubles:
     """Median of each row (n, m) over what is not NaN; NaN where all is. Faster than nanmedian on short rows."""
     count = np.isfinite(values).sum(axis=1)  # (n,)
     ordered, rows = np.sort(values), np.arange(len(values))  # NaN comes last

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo, Entry, rows_beside
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, DatasetTask, Split, TaskSpec, labels_under, tasks_of
+from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK
 
@@ -32,7 +32,7 @@ CONCEPTS = {
     for row in rows_beside(__file__, "concepts.csv")
 }
 """Concept -> dataset, or its task where classes of its tasks differ -> class. A card's class has the concept's name."""
-Member = tuple[Prepared, NDArray[np.int64]]
+Member = tuple[Prepared, Ints]
 """A dataset, and numbers of its recordings, ascending."""
 Mark = tuple[tuple[int, ...], int | None]
 """Labels and fold of a recording."""

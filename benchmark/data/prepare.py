@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import NamedTuple, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from threadpoolctl import threadpool_limits
 
@@ -39,6 +38,7 @@ from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, DatasetIn
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import SignalFacts, outline_of, signal_digest, signal_doubts
 from benchmark.process import shared_map
+from benchmark.results.arrays import Halves, Ints
 from benchmark.results.files import KEY_LENGTH, digest, naming, read_json, temporary_name, write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
 
@@ -92,10 +92,10 @@ class Prepared:
     form: str
     """The on-disk form that was read, e.g. 'records500', or 'simulated'."""
     simulated: bool
-    windows: NDArray[np.float16]
+    windows: Halves
     """(N, S, 12) memory map, standardised per recording and lead or in mV; heartbeats are zero-padded. Of whole
     recordings (N, 1, 12): an item is a sample."""
-    first_window: NDArray[np.int64]
+    first_window: Ints
     """(R + 1,) recording r has the items first_window[r] to first_window[r + 1]."""
     entries: tuple[Entry, ...]
     """The R usable recordings."""
@@ -117,7 +117,7 @@ class Prepared:
     """One line: source of the real data."""
     dataset: str = ""
     """Name of the dataset of which this is a named task (benchmark.data.splits); '' for a dataset itself."""
-    members: tuple[tuple[Prepared, NDArray[np.int64]], ...] = ()
+    members: tuple[tuple[Prepared, Ints], ...] = ()
     """The joined datasets (benchmark.data.joined), in whose files the windows lie, each with the ascending numbers of
     its recordings."""
 
@@ -126,11 +126,11 @@ class Prepared:
         """Name of the dataset, also where this is a named task of it."""
         return self.dataset or self.name
 
-    def trials_of_each(self, per_trial: int) -> NDArray[np.int64]:
+    def trials_of_each(self, per_trial: int) -> Ints:
         """Count the pseudo-trials of `per_trial` windows of each recording, (R,); of one window: its windows."""
         return self.segmentation.trials_in(np.diff(self.first_window), per_trial)
 
-    def windows_of(self, recording: int) -> NDArray[np.float16]:
+    def windows_of(self, recording: int) -> Halves:
         """Return the items of a numbered recording."""
         for data, numbers in self.members:
             if recording < len(numbers):
@@ -244,7 +244,7 @@ class Cut(NamedTuple):
     """What is prepared of an entry."""
 
     signal: SignalFacts
-    windows: NDArray[np.float16]
+    windows: Halves
     """(n, S, 12) windows or (n, 1, 12) samples."""
     report: str
     """The one that was made with the signal; '' where the entry has its own."""
@@ -396,6 +396,6 @@ def made_at(folder: Path) -> int:
     return index.stat().st_mtime_ns if index.is_file() else 0
 
 
-def memory_map(path: Path, shape: tuple[int, ...]) -> NDArray[np.float16]:
+def memory_map(path: Path, shape: tuple[int, ...]) -> Halves:
     """Map a file of float16 numbers as a read-only array; an empty file cannot be mapped, but is an empty array."""
     return np.memmap(path, np.float16, "r", shape=shape) if shape[0] else np.empty(shape, np.float16)

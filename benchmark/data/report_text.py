@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import DatasetError
+from benchmark.results.arrays import Floats
 from benchmark.results.files import digest, seal, unseal, write_atomic
 from benchmark.results.names import install
 
@@ -35,7 +35,7 @@ def has_text(report: str) -> bool:
     return any(character.isalnum() for character in report)
 
 
-def embed_reports(reports: Sequence[str], embedder: str, *, cache: Path, device: torch.device) -> NDArray[np.float32]:
+def embed_reports(reports: Sequence[str], embedder: str, *, cache: Path, device: torch.device) -> Floats:
     """Embed reports, (R, E), cached in the folder `cache` in a file that carries its digest.
 
     A language model runs on `device`. Raises DatasetError if the embedder is not available.
@@ -69,7 +69,7 @@ def embedder_identity(embedder: str) -> dict[str, str | int]:
     return {"embedder": embedder, "version": TEXT_VERSION}
 
 
-def tfidf_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+def tfidf_vectors(texts: Sequence[str]) -> Floats:
     """Embed texts by TF-IDF and truncated SVD, fitted on themselves: (D, WIDTH) with rows of unit length."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -82,7 +82,7 @@ def tfidf_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.pad(reduced, ((0, 0), (0, WIDTH - components))).astype(np.float32)
 
 
-def model_vectors(texts: Sequence[str], name: str, device: torch.device) -> NDArray[np.float32]:
+def model_vectors(texts: Sequence[str], name: str, device: torch.device) -> Floats:
     """Embed texts by the pooled outputs of a frozen BERT model, of at most 128 tokens each: (D, E).
 
     Raises DatasetError where the model cannot be loaded.

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.heartbeats import FS, WINDOW, Beats, heartbeats, resample, standardise
+from benchmark.results.arrays import AnyFloats, Floats, Halves, Ints
 
 Kind = Literal["heartbeats", "recordings"]
 Rate = Literal[100, 250, 500]
@@ -46,7 +46,7 @@ class Segmentation:
     beats: Beats = "authors"
     """How heartbeats are found."""
 
-    def cut(self, signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
+    def cut(self, signal: AnyFloats, fs: float) -> Floats:
         """Cut a recording (n_samples, L) in mV at fs Hz into windows (n, S, L), or return its samples (n, 1, L).
 
         Standardised per recording and lead unless raw. Raises Unusable if it yields no window.
@@ -78,7 +78,7 @@ class Segmentation:
         """Return the samples from the beginning of a pseudo-trial to that of the next; crops of a recording overlap."""
         return self.stride if self.stride and per_trial == 1 else per_trial * self.samples
 
-    def trials_in(self, items: NDArray[np.int64], per_trial: int) -> NDArray[np.int64]:
+    def trials_in(self, items: Ints, per_trial: int) -> Ints:
         """Count the pseudo-trials of `per_trial` windows that recordings with so many items give."""
         samples, length = items * self.samples_per_item, per_trial * self.samples
         return np.where(samples >= length, (samples - length) // self.step(per_trial) + 1, 0)
@@ -134,7 +134,7 @@ def leads_named(given: Any) -> list[str]:
     return leads
 
 
-def zero_missing_leads(signal: NDArray[np.float16], leads: Sequence[str]) -> NDArray[np.float16]:
+def zero_missing_leads(signal: Halves, leads: Sequence[str]) -> Halves:
     """Return signals (..., 12) with zeros in the leads that are not named; the same array where all are."""
     present = np.isin(LEADS, leads)  # (12,)
     return signal if present.all() else np.where(present, signal, np.float16(0))

@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, LIMB_SHARES
+from benchmark.results.arrays import Doubles, Floats
 from benchmark.results.files import KEY_LENGTH
 
 LIMB_LEADS = "limb leads that break Einthoven's laws"
@@ -51,7 +51,7 @@ class SignalFacts(NamedTuple):
     """What is doubtful about it and its file: kind, colon, details."""
 
 
-def signal_digest(signal: NDArray[np.float32]) -> str:
+def signal_digest(signal: Floats) -> str:
     """Hash (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter.
 
     The same on every processor for signals as readers return them: divisions and sums of single samples, no filter.
@@ -60,7 +60,7 @@ def signal_digest(signal: NDArray[np.float32]) -> str:
     return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
 
 
-def outline_of(signal: NDArray[np.float32]) -> list[int]:
+def outline_of(signal: Floats) -> list[int]:
     """Return three numbers of (n, 12), of which near copies share one: other gain, coarser steps or another rate.
 
     The bits of each are signs of 64 random sums over the leads' means in each part of the time.
@@ -73,12 +73,12 @@ def outline_of(signal: NDArray[np.float32]) -> list[int]:
 
 
 @lru_cache
-def outline_factors() -> NDArray[np.float64]:
+def outline_factors() -> Doubles:
     """Draw the factors of the sums of an outline, -1 or 1: (parts * 12, 192)."""
     return np.random.default_rng(0).choice([-1.0, 1.0], (PARTS * len(LEADS), 3 * 64))
 
 
-def lead_problem(signal: NDArray[np.float32]) -> str:
+def lead_problem(signal: Floats) -> str:
     """Say what is doubtful about the leads of (n, 12) mV; '' for nothing."""
     from scipy.optimize import nnls  # here, because it loads slowly and prepared data need none
 
@@ -102,7 +102,7 @@ def lead_problem(signal: NDArray[np.float32]) -> str:
     return LIMB_LEADS if broken else ""
 
 
-def amplitude_of(signal: NDArray[np.float32], fs: float) -> float:
+def amplitude_of(signal: Floats, fs: float) -> float:
     """Estimate the QRS amplitude, mV, of (n, 12) at fs Hz: the median over leads of the median range of stretches.
 
     Leads without a range do not count; 0 where none has one.
@@ -113,7 +113,7 @@ def amplitude_of(signal: NDArray[np.float32], fs: float) -> float:
     return float(np.median(ranges[ranges > 0])) if ranges.any() else 0.0
 
 
-def signal_doubts(signal: NDArray[np.float32], fs: float, *, raw: bool) -> Iterator[str]:
+def signal_doubts(signal: Floats, fs: float, *, raw: bool) -> Iterator[str]:
     """Say what is doubtful about (n, 12) mV at fs Hz; `raw`: it is kept in float16 without being standardised."""
     if problem := lead_problem(signal):
         yield problem

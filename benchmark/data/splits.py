@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, Entry, grouped
 from benchmark.data.datasets.chapman import CLASSES as CONDITIONS
@@ -29,6 +28,7 @@ from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code
 from benchmark.data.prepare import Prepared, Skipped, made_at, open_prepared
+from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK, Pool
 
@@ -107,9 +107,9 @@ Label = tuple[int, int]
 class Split(NamedTuple):
     """Indices into the entries that were split, each ascending."""
 
-    train: NDArray[np.int64]
-    validation: NDArray[np.int64]
-    test: NDArray[np.int64]
+    train: Ints
+    validation: Ints
+    test: Ints
 
 
 def task_labels(prepared: Prepared, spec: TaskSpec, labels: tuple[int, ...]) -> tuple[int, ...]:
@@ -136,7 +136,7 @@ def labels_under(prepared: Prepared, spec: TaskSpec) -> list[tuple[int, ...] | N
     return labels
 
 
-def target_of(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
+def target_of(prepared: Prepared, spec: TaskSpec) -> Ints:
     """Return (R, C) multi-hot, one-hot for a single-label task; zeros where a recording is on no side of a split."""
     target = np.zeros((len(prepared.entries), len(prepared.classes)), np.int64)
     for row, labels in zip(target, labels_under(prepared, spec), strict=True):
@@ -221,7 +221,7 @@ def is_cross_validated(prepared: Prepared, spec: TaskSpec) -> bool:
     return spec.folds > 0 and all(entry.fold is None for entry in prepared.entries)
 
 
-def tested_recordings(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
+def tested_recordings(prepared: Prepared, spec: TaskSpec) -> Ints:
     """Return the numbers (R',) of the recordings that a cell tests: the test part, or all that have a label."""
     if not is_cross_validated(prepared, spec):
         return split_of(prepared, spec).test
@@ -273,7 +273,7 @@ def split_part(prepared: Prepared, spec: TaskSpec, part: Part) -> Split:
     return _split(sides)
 
 
-def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
+def sides_of(split: Split) -> dict[str, Ints]:
     """Return 'training', 'validation' and 'test' -> numbers of the recordings there."""
     return {"training": split.train, "validation": split.validation, "test": split.test}
 
@@ -332,15 +332,15 @@ def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: b
 
 
 def labelled_subset(
-    trial: NDArray[np.int64],
-    patient: NDArray[np.int64],
-    target: NDArray[np.int64],
+    trial: Ints,
+    patient: Ints,
+    target: Ints,
     ratio: float,
     spec: TaskSpec,
     *,
     seed: int,
     fewest: int = 1,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Draw the labelled share of N pseudo-trials of one side: their numbers (N,), patients (N,) and targets (N, C).
 
     `paper`: pseudo-trials shuffled once, by `RandomState(42)` whatever the seed; the first int(windows * ratio) windows
@@ -360,9 +360,7 @@ def labelled_subset(
     return (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)
 
 
-def _patient_order(
-    patient: NDArray[np.int64], target: NDArray[np.int64], random: np.random.Generator
-) -> list[np.int64]:
+def _patient_order(patient: Ints, target: Ints, random: np.random.Generator) -> list[np.int64]:
     """All patients in random order after one of each class, the classes in random order."""
     shuffled = list(random.permutation(np.unique(patient)))
     first: dict[np.int64, None] = {}

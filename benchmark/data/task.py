@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data.corpus import Trials, scaled, trials_of
@@ -37,6 +36,7 @@ from benchmark.data.splits import (
     tested_recordings,
 )
 from benchmark.machine import LARGE
+from benchmark.results.arrays import Ints, Texts
 from benchmark.results.files import digest
 from benchmark.results.names import UNIT_OF_PROTOCOL, Pool
 
@@ -47,8 +47,8 @@ class Windows:
 
     signal: Tensor  # (n, S, L) float16, on the device
     target: Tensor  # (n, C) float32 multi-hot, on the device
-    recording: NDArray[np.str_]  # (n,)
-    patient: NDArray[np.str_]  # (n,)
+    recording: Texts  # (n,)
+    patient: Texts  # (n,)
 
     def __len__(self) -> int:
         return len(self.recording)
@@ -69,7 +69,7 @@ class Windows:
         """Return signals (b, S, L) and targets (b, C) to train on, of numbered windows (b,)."""
         return self.signal[index], self.target[index]
 
-    def truth(self) -> NDArray[np.int64]:
+    def truth(self) -> Ints:
         """Return multi-hot labels (n, C) on the host."""
         return self.target.cpu().numpy().astype(np.int64)
 
@@ -143,9 +143,9 @@ class Sides:
     prepared: Prepared
     spec: TaskSpec
     trials: Trials
-    target: NDArray[np.int64]
+    target: Ints
     """(R, C) of each recording."""
-    numbers: dict[str, NDArray[np.int64]]
+    numbers: dict[str, Ints]
     """'train', 'validation' and 'test' -> numbers of the pseudo-trials there."""
     problems: tuple[str, ...]
     """Reasons why a side has no window, or why fewer than two classes can be scored."""
@@ -161,7 +161,7 @@ class Sides:
         """All windows of the test side."""
         return self.windows(self.trials.windows_in(self.numbers["test"]))
 
-    def windows(self, index: NDArray[np.int64]) -> Windows:
+    def windows(self, index: Ints) -> Windows:
         """Return the numbered windows with their labels."""
         recording = self.trials.recording[index // self.trials.per_trial]  # (n,)
         entries = [self.prepared.entries[r] for r in recording]
@@ -172,7 +172,7 @@ class Sides:
             patient=np.array([entry.patient for entry in entries], dtype=np.str_),
         )
 
-    def crops(self, recordings: NDArray[np.int64]) -> Crops:
+    def crops(self, recordings: Ints) -> Crops:
         """Return signals and labels of numbered recordings (M,) that are kept whole."""
         samples = self.prepared.segmentation.samples
         parts = [self.prepared.windows_of(int(r))[:, 0] for r in recordings]
@@ -187,7 +187,7 @@ class Sides:
             samples=samples,
         )
 
-    def labelled(self, side: str, ratio: float, seed: int, fewest: int = 1) -> NDArray[np.int64]:
+    def labelled(self, side: str, ratio: float, seed: int, fewest: int = 1) -> Ints:
         """Draw the labelled share of a side's windows, as the protocol says (`labelled_subset`), by number.
 
         Of recordings kept whole, it draws recordings, by their first crops, and takes all their crops, ascending.
@@ -326,7 +326,7 @@ def source_of(tasks: Tasks, corpora: Sequence[str]) -> list[Any]:
     return [is_pretrained_on, settings]
 
 
-def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, NDArray[np.int64]]:
+def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, Ints]:
     """Return a dataset's windows, and two of each recording (R, 2) that its first task neither tests nor pretrains on.
 
     The two windows lie a quarter from either end: heartbeats at the ends of a recording may be cut off.

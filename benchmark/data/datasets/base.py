@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from benchmark.results.arrays import Floats
 from benchmark.results.names import LEADS as LEADS
 
 
@@ -92,7 +90,7 @@ class Entry:
 class Recording:
     """One 12-lead ECG."""
 
-    signal: NDArray[np.float32]
+    signal: Floats
     """(n, 12) in mV, leads in the order of `LEADS`."""
     fs: float
     """Sampling rate in Hz."""

@@ -34,6 +34,7 @@ from benchmark.data.datasets.wfdb_files import (
     read_samples,
     reasons,
 )
+from benchmark.results.arrays import Doubles
 from benchmark.results.canonical import TwoReadings, identifier, plain_numbers, text, thousands_mark
 from benchmark.results.sheets import read_cells
 
@@ -179,7 +180,7 @@ def rate_of(content: Samples, signals: CardSignals) -> float:
     return first
 
 
-def rate_of_times(times: NDArray[np.float64], source: str) -> float:
+def rate_of_times(times: Doubles, source: str) -> float:
     """Return the Hz of the times (n,) of samples in s, ms or us; 0 of their numbers. Raises Unusable for gaps.
 
     Of the three units one alone gives a rate of an ECG.
@@ -194,7 +195,7 @@ def rate_of_times(times: NDArray[np.float64], source: str) -> float:
     return next((rate for rate in rates if SLOWEST <= rate <= FASTEST), 0.0)
 
 
-def without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float64]:
+def without_padding(signal: Doubles, fs: float) -> Doubles:
     """Cut off the samples (n, L) at the ends at which every lead is zero or NaN, as files of one length are filled."""
     used = np.flatnonzero(np.nan_to_num(signal).any(axis=1))
     if not len(used):
@@ -250,7 +251,7 @@ def are_names(cells: Iterable[str]) -> bool:
         return True
 
 
-def _counts(values: NDArray[np.float64]) -> bool:
+def _counts(values: Doubles) -> bool:
     """Whether values, the first of which may be blank, are 0, 1, ... or 1, 2, ...: no lead measures that."""
     numbers = values[1:] if np.isnan(values[0]) else values
     return len(numbers) > 2 and numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Recording, Unusable
 from benchmark.data.datasets.folder_walk import walk_folder
+from benchmark.results.arrays import Doubles
 from benchmark.results.files import LFS_POINTER, is_lfs_pointer
 from benchmark.results.names import install
 from benchmark.results.sheets import read_text
@@ -62,7 +63,7 @@ OBJECTS = re.compile(r"[Oo]bject arrays|Python objects")
 class Samples(NamedTuple):
     """What a file holds, and what it states of it."""
 
-    signal: NDArray[np.float64]
+    signal: Doubles
     """(n, L) in the units of the columns."""
     leads: Sequence[str] = ()
     """Names of the columns; none where the file does not name them."""
@@ -166,7 +167,7 @@ def _lead_fields(line: str) -> re.Match[str]:
     return fields
 
 
-def _read_by_wfdb(files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def _read_by_wfdb(files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], Doubles]:
     """Steps and values, (n, L) each, of any format, by a header without what wfdb refuses: some starts and names."""
     import wfdb  # here, because it loads slowly and records of format 16 do without
 
@@ -225,7 +226,7 @@ def read_header(record: Path) -> list[str]:
         return lines
 
 
-def millivolts(content: Samples, columns: Iterable[int], scale: float | None = None) -> NDArray[np.float64]:
+def millivolts(content: Samples, columns: Iterable[int], scale: float | None = None) -> Doubles:
     """Return what a number of each of some columns is in mV: by a card's scale, else by the file's units and gains.
 
     Raises Unusable where neither is known, or both and different.
@@ -268,7 +269,7 @@ def check_extent(samples: int, fs: float) -> None:
         raise Unusable(f"longer than {LONGEST} s: {samples / fs:.0f}")
 
 
-def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
+def checked_recording(signal: Doubles, fs: float) -> Recording:
     """Make a recording of (n, 12) mV, leads in the order of `LEADS`, at fs Hz; some flat leads are allowed.
 
     Raises Unusable for NaN, infinite or constant signals, and like `check_extent`.

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LIMB_SHARES, rows_beside
-
-Floats = NDArray[np.float64]
+from benchmark.results.arrays import Doubles, Floats
 
 LEAD_VECTORS = np.loadtxt(Path(__file__).with_name("lead_vectors.csv"), delimiter=",", skiprows=1, usecols=(1, 2, 3))
 """(8, 3) I, II, V1-V6: rows of Dower's matrix."""
@@ -36,7 +34,7 @@ EIGHT_TO_TWELVE = np.vstack(
 )  # (12, 8)
 
 
-def rotation(degrees: Floats) -> Floats:
+def rotation(degrees: Doubles) -> Doubles:
     """Make a rotation matrix (3, 3) of the dipole, for a column vector.
 
     degrees: (3,) about the x axis (sagittal plane), the y axis (horizontal) and the z axis (frontal; a positive angle
@@ -51,7 +49,7 @@ def rotation(degrees: Floats) -> Floats:
     return np.asarray(frontal @ horizontal @ sagittal)
 
 
-def lead_vectors(across: Floats, down: Floats) -> Floats:
+def lead_vectors(across: Doubles, down: Doubles) -> Doubles:
     """Compute the lead vectors of I, II, V1-V6 for displaced chest electrodes, (8, 3) in mV per mV of dipole.
 
     across: (6,) to the left, in electrode spacings; between electrodes Dower's rows are interpolated, beyond V1 and V6
@@ -67,8 +65,8 @@ def lead_vectors(across: Floats, down: Floats) -> Floats:
 
 
 def wave_trains(
-    centre: Floats, rise: Floats, fall: Floats, height: Floats, order: Floats, samples: int, fs: float
-) -> Floats:
+    centre: Doubles, rise: Doubles, fall: Doubles, height: Doubles, order: Doubles, samples: int, fs: float
+) -> Doubles:
     """Compute the time courses (n, C) of C waves over B beats: exp(-|u|^order / 2), u in widths of its flank.
 
     centre, rise, fall: (C, B) seconds. height: (C, B) factor of a beat, 0 where a wave is absent. order: (C,) 2 is a
@@ -96,7 +94,7 @@ def wave_trains(
     return trains.reshape(samples, -1)  # (n, C)
 
 
-def twelve_leads(eight: NDArray[np.float32]) -> NDArray[np.float32]:
+def twelve_leads(eight: Floats) -> Floats:
     """Compute all twelve leads, (n, 12) in the order of `datasets.base.LEADS`, from I, II, V1-V6, (n, 8)."""
     return eight @ EIGHT_TO_TWELVE.T.astype(np.float32)  # (n, 12)
 
@@ -119,7 +117,7 @@ class Wave(NamedTuple):
     """Width (standard deviation) of the ascending flank, seconds."""
     fall: float
     """Width of the descending flank, seconds."""
-    dipole: Floats  # (3,) mV at the peak
+    dipole: Doubles  # (3,) mV at the peak
     order: int = 2
     """2: Gaussian; 4: plateau."""
     beats: tuple[int, ...] = (SINUS, ATRIAL, ESCAPE)
@@ -168,7 +166,7 @@ def changed(heart: Heart, diagnosis: str, severity: float) -> Heart:
 
 
 @cache
-def _numbers(cell: str) -> Floats:
+def _numbers(cell: str) -> Doubles:
     """Numbers of a cell, (3,) or, for all three axes, (1,)."""
     return np.array((cell or "0").split(), float)
 

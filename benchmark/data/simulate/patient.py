@@ -19,13 +19,13 @@ from benchmark.data.datasets.base import rows_beside
 from benchmark.data.simulate.heart import (
     CHANGES,
     HEALTHY,
-    Floats,
     Heart,
     Wave,
     changed,
     interpolate,
     rotation,
 )
+from benchmark.results.arrays import Doubles
 
 RHYTHMS = ("SR", "SB", "ST", "SA", "AFIB", "AFL", "SVT")
 """The rhythms; a recording has exactly one."""
@@ -90,11 +90,11 @@ class Anatomy(NamedTuple):
 
     heart: Heart
     """The heart without any disease."""
-    position: Floats  # (3, 3) rotation of the ventricles' dipole
-    atrial_position: Floats  # (3, 3)
-    across: Floats  # (6,) mean displacement of the chest electrodes, as in `dipole.lead_vectors`
-    down: Floats  # (6,)
-    conduction: Floats  # (3, 8) factor of a lead for atria, QRS and repolarisation (correction of the far-dipole model)
+    position: Doubles  # (3, 3) rotation of the ventricles' dipole
+    atrial_position: Doubles  # (3, 3)
+    across: Doubles  # (6,) mean displacement of the chest electrodes, as in `dipole.lead_vectors`
+    down: Doubles  # (6,)
+    conduction: Doubles  # (3, 8) factor of a lead for atria, QRS, repolarisation: corrects the far-dipole model
     resting_rate: float
     """Beats per minute."""
     severity: Mapping[str, float]
@@ -120,7 +120,7 @@ def draw_anatomy(rng: np.random.Generator, *, woman: bool, variation: float = 1.
     )
 
 
-def _normal(rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> Floats:
+def _normal(rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> Doubles:
     """Draw standard normal numbers, clipped at two deviations, since extremes are left to the diagnoses."""
     return np.minimum(np.maximum(rng.standard_normal(size), -2.0), 2.0)  # faster than np.clip on a few numbers
 

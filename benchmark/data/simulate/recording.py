@@ -22,7 +22,6 @@ from benchmark.data.simulate.heart import (
     ESCAPE,
     SINUS,
     VENTRICULAR,
-    Floats,
     Heart,
     lead_vectors,
     rotation,
@@ -30,6 +29,7 @@ from benchmark.data.simulate.heart import (
     wave_trains,
 )
 from benchmark.data.simulate.patient import RHYTHMS, Anatomy, check_diagnoses, diseased, draw_anatomy
+from benchmark.results.arrays import Doubles, Floats
 
 PREMATURE = {"PAC": ATRIAL, "PVC": VENTRICULAR}
 """Diagnosis -> kind of its premature beats."""
@@ -49,7 +49,7 @@ class Breath(NamedTuple):
     hz: float
     phase: float
 
-    def at(self, time: Floats) -> Floats:
+    def at(self, time: Doubles) -> Doubles:
         """Compute respiration from -1 to 1 at `time` in seconds; same shape."""
         return np.sin(2 * np.pi * self.hz * time + self.phase)
 
@@ -101,12 +101,12 @@ def draw_beats(
     return Beats(*[values[is_within] for values in beats])
 
 
-def followed(rr: Floats) -> Floats:
+def followed(rr: Doubles) -> Doubles:
     """Return the RR intervals that set repolarisation, (B,): mostly their mean, since it adapts over minutes."""
     return 0.8 * float(rr.mean()) + 0.2 * rr
 
 
-def _intervals(rng: np.random.Generator, rhythm: str, basic: float, count: int, breath: Breath) -> Floats:
+def _intervals(rng: np.random.Generator, rhythm: str, basic: float, count: int, breath: Breath) -> Doubles:
     """RR intervals, (count,) seconds, with mean `basic`."""
     if rhythm == "AFIB":
         free = rng.gamma(12.0, 1.0, count)  # (B,)
@@ -128,7 +128,7 @@ def _intervals(rng: np.random.Generator, rhythm: str, basic: float, count: int, 
 
 
 def _make_premature(
-    rng: np.random.Generator, ectopic: int, rr: Floats, kind: NDArray[np.int8], start: float, seconds: float
+    rng: np.random.Generator, ectopic: int, rr: Doubles, kind: NDArray[np.int8], start: float, seconds: float
 ) -> None:
     """Turn some sinus beats into premature ones, in place, each followed by its pause.
 
@@ -149,7 +149,7 @@ def _make_premature(
 
 def atrial_activity(
     rng: np.random.Generator, rhythm: str, rate: float, samples: int, fs: float
-) -> tuple[Floats, Floats]:
+) -> tuple[Doubles, Doubles]:
     """Draw time course (n,) and dipole (3,) in mV of the f-waves (AFIB) or the flutter's sawtooth (AFL)."""
     time = np.arange(samples) / fs
     if rhythm == "AFL":
@@ -189,7 +189,7 @@ WANDER_MV = 0.035
 
 def electrode_noise(
     rng: np.random.Generator, samples: int, fs: float, level: float, mains_hz: float, breath: Breath
-) -> NDArray[np.float32]:
+) -> Floats:
     """Draw the noise of the leads I, II, V1-V6, (n, 8) in mV; as many draws whatever the level, a factor of all noise.
 
     Baseline wander, mains and respiration are shared by all electrodes; white noise and muscle are each electrode's.
@@ -259,16 +259,14 @@ STREAM_OF_SINGLE_RECORDINGS = 1000
 class Simulated(NamedTuple):
     """A simulated recording and its ground truth."""
 
-    signal: NDArray[np.float32]  # (n, 12) mV, leads as in benchmark.data.datasets.base.LEADS
+    signal: Floats  # (n, 12) mV, leads as in benchmark.data.datasets.base.LEADS
     beats: Beats
     """Those of the margins before and after the recording too."""
     rate: float
     """QRS complexes per minute; NaN where the recording has fewer than two."""
 
 
-def simulate(
-    diagnosis: str | tuple[str, ...], *, seed: int, anatomy: float = 1.0, **settings: float
-) -> NDArray[np.float32]:
+def simulate(diagnosis: str | tuple[str, ...], *, seed: int, anatomy: float = 1.0, **settings: float) -> Floats:
     """Draw one recording of a newly drawn patient, e.g. `simulate("LBBB", seed=1)`: (n, 12) float32 in mV.
 
     diagnosis: a name of `DIAGNOSES`, or several that one ECG can show together. seed: of patient and recording.
@@ -321,7 +319,7 @@ def record(
     return Simulated(twelve_leads(noisy), beats, measured_rate)
 
 
-def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, fs: float) -> Floats:
+def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, fs: float) -> Doubles:
     """Time course of every wave of the heart over all beats, (n, C)."""
     waves = list(heart.waves.values())
     clock = [CLOCKS.index(wave.clock) for wave in waves]  # (C,)
@@ -340,8 +338,8 @@ def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, 
 
 
 def _seen_by_leads(
-    rng: np.random.Generator, patient: Anatomy, heart: Heart, trains: Floats, breath: Breath, fs: float
-) -> Floats:
+    rng: np.random.Generator, patient: Anatomy, heart: Heart, trains: Doubles, breath: Breath, fs: float
+) -> Doubles:
     """Waves (n, C) in leads I, II, V1-V6 at this recording's electrode positions, with respiration: (n, 8) in mV."""
     across = patient.across + 0.10 * rng.standard_normal(6)
     down = patient.down + 0.25 * rng.standard_normal() + 0.12 * rng.standard_normal(6)  # (6,)
