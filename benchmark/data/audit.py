@@ -95,7 +95,7 @@ def audit(
     findings, recordings, datasets = list[Finding](), list[Recorded](), set[str]()
     trained = {name: set(numbers.tolist()) for name, numbers in (joined or {}).items()}
     in_parts = {prepared[name].dataset_name for name in tested if is_cross_validated(prepared[name], specs[name])}
-    crossfitted = in_parts & {*pretrain.split(JOIN)}
+    crossfitted = in_parts.intersection(pretrain.split(JOIN))
     for name, data in prepared.items():
         spec, sides = specs[name], dict[int, str]()
         splits = judged_splits(data, spec) if name in tested else [split_of(data, spec)]
@@ -106,14 +106,12 @@ def audit(
         if name in tested or (name == pretrain and data.classes):
             problems = [problem_of(data, split, spec, is_scored=name in tested) for split in splits]
             problem = problem or next(filter(None, problems), None)
-        is_dealt = data.dataset_name in crossfitted
         if name in tested and is_cross_validated(data, spec):
-            tested_in = "test dealt" if is_dealt else "test"
-            sides = {int(r): f"{tested_in} {data.entries[r].patient}" for r in tested_recordings(data, spec)}
+            sides = {int(r): f"test {data.entries[r].patient}" for r in tested_recordings(data, spec)}
         elif name in tested:
             findings += shared_patients(data, splits[0])
             sides = {int(r): side for side, numbers in sides_of(splits[0]).items() for r in numbers}
-        if is_dealt:
+        if data.dataset_name in crossfitted:
             trained[name] = set(sides)
         if problem:
             findings.append(Finding((name,), "fatal", problem.strip()))

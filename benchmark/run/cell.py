@@ -19,7 +19,7 @@ from benchmark.results.files import digest
 from benchmark.results.metrics import RECALLS, no_scores, score_both_units, score_retrieval, untested_note
 from benchmark.results.names import RECORDING, RETRIEVAL, UNITS, VALIDATION
 from benchmark.results.store import Predictions, Row
-from benchmark.run.crossfit import opened_columns, parts_of, refuse_seen
+from benchmark.run.crossfit import DEALT_BY, opened_columns, parts_of, refuse_seen
 from benchmark.run.grid import Cell, Context, spec_of
 from benchmark.training.checkpoint import load_encoder
 from benchmark.training.evaluations import evaluate, evaluate_classical
@@ -69,7 +69,7 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in folds]
     else:
         outcomes = [learn_on(of_part(inputs, number, fold), fold, known) for number, fold in enumerate(folds)]
-    predictions, facts, split = merged(prepared, folds, outcomes, is_crossfitted="dealt_by" in cell.content)
+    predictions, facts, split = merged(prepared, folds, outcomes, is_crossfitted=DEALT_BY in cell.content)
     notes = [note for fold in folds for note in fold.notes] + [note for outcome in outcomes for note in outcome.notes]
     if reason := unscored or ("" if is_tested else UNTESTED):
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
@@ -114,9 +114,8 @@ def parts_of_cell(inputs: CellInput, prepared: Prepared, spec: TaskSpec) -> Sequ
     cell = inputs.cell
     if not is_cross_validated(prepared, spec):
         return [None]
-    columns = opened_columns(inputs.config, inputs.context.folders)
-    if cell.dataset in columns:
-        return parts_of(columns, cell.seed)
+    if DEALT_BY in cell.content:
+        return parts_of(opened_columns(inputs.config, inputs.context.folders), cell.seed)
     return parts_of({cell.dataset: (prepared, spec)}, cell.draw_seed)
 
 

@@ -1,8 +1,8 @@
 """Cross-fitted pretraining: datasets that are tested in parts (`data.folds`) and are pretrained on as well.
 
 Each part is tested by an encoder that was pretrained on the patients outside it: K pretrainings for a row and a seed.
-A seed alone deals the patients of all such columns together, whatever the labelled subset. Equal names, in whatever
-dataset of the corpus, count as one person. The record of a pretraining holds digests of its patients, and a cell
+A seed alone deals the patients of all columns that are tested in parts together, whatever the labelled subset. Equal
+names, in whatever dataset, count as one person. The record of a pretraining holds digests of its patients, and a cell
 compares those whom it tests with them. A column that is tested otherwise has the encoder of the first part.
 """
 
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from benchmark.config.config import Config
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import (
-    DatasetTask,
     Part,
     TaskSpec,
     dealing_of,
@@ -31,29 +30,30 @@ from benchmark.results.store import Store
 
 Columns = Mapping[str, tuple[Prepared, TaskSpec]]
 """Name of a column that is cross-fitted -> its recordings and spec."""
+DEALT_BY = "dealt_by"
+"""What determines the parts of a column, in the content of the keys of its cells."""
 SEEN = "patients_seen"
 """Digests of the names of the patients of a corpus, in the record of a pretraining."""
 
 
 def crossfitted(config: Config, views: Mapping[str, Prepared]) -> Columns:
-    """Return the columns, of views by name, that are tested in parts and pretrained on."""
+    """Return the columns, of views by name, that are tested in parts, where one of their datasets is pretrained on.
+
+    Whoever is in several of them is tested by the same part's encoder, whether or not he is pretrained on in each.
+    """
     columns = {}
-    for column in tested_of_corpus(config):
+    for column in config.data.columns():
         spec = config.task_spec(config.finetune, column.name)
-        if is_cross_validated(views[column.name], spec):
+        if config.data.folds and column.name in views and is_cross_validated(views[column.name], spec):
             columns[column.name] = views[column.name], spec
-    return columns
-
-
-def tested_of_corpus(config: Config) -> list[DatasetTask]:
-    """List the columns of datasets of the corpus, where datasets without folds are tested in parts."""
-    return [column for column in config.data.columns() if config.data.folds and column.dataset in config.data.corpora]
+    datasets = {view.dataset_name for view, _ in columns.values()}
+    return {} if datasets.isdisjoint(config.data.corpora) else columns
 
 
 def opened_columns(config: Config, folders: Mapping[str, Path]) -> Columns:
     """Open the columns that are cross-fitted. Raises FileNotFoundError."""
-    columns = tested_of_corpus(config)
-    return crossfitted(config, {column.name: open_task_view(folders[column.name], column) for column in columns})
+    views = {column.name: open_task_view(folders[column.name], column) for column in config.data.columns()}
+    return crossfitted(config, views)
 
 
 def dealt_by(columns: Columns, seed: int) -> list[Any]:

@@ -28,7 +28,7 @@ from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test
 from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
-from benchmark.run.crossfit import corpus_of_part, crossfitted, parts_of, tested_of_corpus
+from benchmark.run.crossfit import corpus_of_part, crossfitted, parts_of
 from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
@@ -99,13 +99,14 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
         chosen_by = [[view.fingerprint, spec.dividing()] for view, spec in views]
         joins.append(join(config.data.pretrain, members, cache, chosen_by=chosen_by))
     corpus = joins[0] if joins else prepared[config.data.pretrain]
-    both = {column.name: of_task(prepared[column.dataset], column) for column in tested_of_corpus(config)}
-    in_parts = {view.dataset_name for view, _ in crossfitted(config, both).values()}
+    columns = [column for column in config.data.columns() if not is_transport(column.dataset)]
+    plain = {column.name: of_task(prepared[column.dataset], column) for column in columns}
+    in_parts = {view.dataset_name for view, _ in crossfitted(config, plain).values()}
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
         if ends := in_parts.intersection(datasets_in(name)):
             raise DatasetError(
-                f"{name}: everybody in {' and '.join(sorted(ends))} is pretrained on and tested in parts "
+                f"{name}: everybody in {' and '.join(sorted(ends))} is tested in parts by encoders of their own "
                 "(data.folds), and a transport has one encoder: leave the transport out, or --set data.folds=null"
             )
         learned, tested = (of_task(prepared[end.dataset], end) for end in transport.ends)

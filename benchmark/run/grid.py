@@ -42,7 +42,7 @@ from benchmark.results.names import (
     name_on_any,
 )
 from benchmark.results.store import Store, cell_key
-from benchmark.run.crossfit import Columns, crossfitted, dealt_by
+from benchmark.run.crossfit import DEALT_BY, Columns, crossfitted, dealt_by
 from benchmark.training.evaluations import VERSIONS, settings_of
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import get_method, sources_of
@@ -405,7 +405,7 @@ def make_grid(
 ) -> Grid:
     """Expand a config to its grid on prepared data; a dataset that is not there is taken to hash to its name.
 
-    prepared has all columns of the corpus's datasets, if only as they are listed, where they may be cross-fitted.
+    prepared has all columns, if only as they are listed, where they may be cross-fitted.
     variants: rows in place of the config's. forms: (method, column) -> the column's recordings, cut to the windows of
     the method's external encoder. Raises ConfigError as `refuse_lone_windows`.
     """
@@ -428,7 +428,7 @@ def make_grid(
                     cell = Cell("", variant, pretraining, evaluation, table, column, ratio, seed, parts=parts)
                     content = cell_content(row, cell, fingerprint, mode)
                     if column in columns:
-                        content["dealt_by"] = dealt_by(columns, seed)
+                        content[DEALT_BY] = dealt_by(columns, seed)
                     if form := (forms or {}).get((variant.method_name, column)):
                         content["own"] = form.fingerprint
                         cell = replace(cell, external_windows=form.folder)

@@ -24,7 +24,7 @@ from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
 from benchmark.run import pretraining as pretraining_module
 from benchmark.run.cell import CellInput, Shared, learn
-from benchmark.run.crossfit import Columns, crossfitted, parts_of
+from benchmark.run.crossfit import DEALT_BY, Columns, crossfitted, parts_of
 from benchmark.run.datasets import audit_run, joins_of, make_plan, with_columns
 from benchmark.run.grid import Cell
 from benchmark.training.finetune import Outcome
@@ -36,7 +36,7 @@ BOTH = ["chapman", "cpsc2018"]
 OWN = {
     "data.datasets": BOTH, "data.pretrain": BOTH, "data.folds": PARTS, "protocol": "strict", "seeds": SEEDS,
     "data.segmentation.beats": "authors", "ratios": [0.5], "subsets": 2, "pretrain.epochs": 1,
-    "evaluate": ["linear", "finetune"], "finetune.epochs": 1, "finetune.lr": [1e-3], "baselines": ["heart-rate"],
+    "evaluate": ["linear", "finetune"], "finetune.epochs": 1, "finetune.lr": [1e-3], "linear.strengths": [1.0],
 }  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def test_a_cell_refuses_an_encoder_that_has_seen_whom_it_tests(
         return parts_of(columns, seed + 1)
 
     monkeypatch.setattr(pretraining_module, "parts_of", dealt_otherwise)
-    assert bench.work_off() == 2
+    assert bench.work_off() == 2, bench.heard.failed
     assert all("of its test patients, P" in line for line in bench.heard.failed.values())
     assert {name.split()[0] for name in bench.heard.failed} == {"pmq"}
 
@@ -190,29 +190,41 @@ def test_the_key_has_the_part_and_a_column_tested_otherwise_has_the_first_encode
     trained = [one for one in own.grid.pretrainings if one.method.trains]
     assert len(trained) == len({one.key for one in trained}) == PARTS * len(SEEDS)
     assert len([one for one in own.grid.pretrainings if not one.method.trains]) == len(SEEDS)
-    assert all(cell.content["dealt_by"][0] == cell.seed for cell in own.grid.cells)
+    assert all(cell.content[DEALT_BY][0] == cell.seed for cell in own.grid.cells)
     config = small_config(OWN | {"data.datasets": [*BOTH, "ptb-xl"]})
     grid = Bench(config, own.prepared | {"ptb-xl": cohorts["ptb-xl"]}, own.store).grid
     for cell in grid.cells:
         if cell.dataset == "ptb-xl" and cell.pretraining and cell.pretraining.method.trains:
-            assert (cell.parts, cell.pretraining.part, "dealt_by" in cell.content) == ((), 0, False)
+            assert (cell.parts, cell.pretraining.part, DEALT_BY in cell.content) == ((), 0, False)
+
+
+def test_a_dataset_that_is_tested_in_parts_beside_the_corpus_is_dealt_with_it(
+    own: Bench, small_config: SmallConfig
+) -> None:
+    """Its patients may be those of the corpus: equal names are one person."""
+    config = small_config(OWN | {"data.pretrain": "chapman"})
+    assert list(crossfitted(config, own.prepared)) == BOTH
+    assert crossfitted(small_config(OWN | {"data.pretrain": "mimic-iv-ecg"}), own.prepared) == {}
+    grid = Bench(config, own.prepared, own.store).grid
+    assert {len(cell.parts) for cell in grid.cells if cell.variant.name == "pmq"} == {PARTS}
+    assert (leaks_with_copy(own, config, "P1"), len(leaks_with_copy(own, config, "P2"))) == ([], 1)
+
+
+def leaks_with_copy(own: Bench, config: Config, patient: str) -> list[str]:
+    """Leaks where a recording of P1 in one dataset is also one of a patient in the other."""
+    one, other = (own.prepared[name] for name in BOTH)
+    copied = next(signal for signal, entry in zip(one.signals, one.entries, strict=True) if entry.patient == "P1")
+    signals = list(other.signals)
+    number = next(number for number, entry in enumerate(other.entries) if entry.patient == patient)
+    signals[number] = signals[number]._replace(digest=copied.digest)
+    changed = {"cpsc2018": replace(other, signals=tuple(signals))}
+    return [text for text in audit_run(config, own.prepared | changed)[0] if "both pretrained on" in text]
 
 
 def test_a_recording_under_two_names_is_a_leak_and_equal_names_are_one_person(own: Bench) -> None:
     assert audit_run(own.config, own.prepared)[0] == []
-
-    def with_copy(patient: str) -> list[str]:
-        one, other = (own.prepared[name] for name in BOTH)
-        copied = next(signal for signal, entry in zip(one.signals, one.entries, strict=True) if entry.patient == "P1")
-        entries = zip(other.signals, other.entries, strict=True)
-        signals = [
-            signal._replace(digest=copied.digest) if entry.patient == patient else signal for signal, entry in entries
-        ]
-        changed = {"cpsc2018": replace(other, signals=tuple(signals))}
-        return [text for text in audit_run(own.config, own.prepared | changed)[0] if "both pretrained on" in text]
-
-    assert with_copy("P1") == []
-    assert len(with_copy("P2")) == 1
+    assert leaks_with_copy(own, own.config, "P1") == []
+    assert len(leaks_with_copy(own, own.config, "P2")) == 1
 
 
 def test_what_has_one_encoder_is_refused_or_says_so(own: Bench, cohorts: Cohorts, small_config: SmallConfig) -> None:
