@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -28,6 +28,8 @@ from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import MEAN, Encoder, EncoderConfig, refuse_lazy
 from methods.encoders.pretrained import PretrainedEncoder
 
+MethodClass: TypeAlias = type[PretrainMethod]
+EncoderClass: TypeAlias = type[Encoder]
 SAMPLES, LEADS, SIZE = 48, 12, 12
 PARTS, MOST_SHIFT = 8, 0.3
 """Parts of a window, on one of which a step depends most, and how far off that may lie, as a share of the window."""
@@ -35,7 +37,7 @@ SMALL = {"queue_size": 24, "negatives": 24, "momentum": 0.9, "time_mask": 0.1, "
 """Hyperparameters, of the methods that have them, with which 30 updates show whether a method learns."""
 
 
-def new_encoder(kind: type[Encoder], **changes: Any) -> Encoder:
+def new_encoder(kind: EncoderClass, **changes: Any) -> Encoder:
     """Build a small encoder with fixed initial weights. Raises ValueError for lazy layers."""
     torch.manual_seed(0)
     encoder = kind(replace(kind.Config.small(), **changes))
@@ -43,7 +45,7 @@ def new_encoder(kind: type[Encoder], **changes: Any) -> Encoder:
     return encoder
 
 
-def new_method(kind: type[PretrainMethod], encoder: type[Encoder]) -> PretrainMethod:
+def new_method(kind: MethodClass, encoder: EncoderClass) -> PretrainMethod:
     """Build a method with a short queue around a small encoder, with fixed initial weights."""
     small: Any = {field.name: SMALL[field.name] for field in fields(kind.Config) if field.name in SMALL}
     return kind(new_encoder(encoder), kind.Config(**small))
@@ -54,7 +56,7 @@ def noise(windows: int = 4, samples: int = SAMPLES, leads: int = LEADS, seed: in
     return torch.randn(windows, samples, leads, generator=torch.Generator().manual_seed(seed))  # (B, S, L)
 
 
-def batch_of(kind: type[PretrainMethod], size: int = SIZE, seed: int = 0) -> Batch:
+def batch_of(kind: MethodClass, size: int = SIZE, seed: int = 0) -> Batch:
     """Draw two noisy views of each of `size` windows, two windows a recording, for a method's forward."""
     x = noise(size, seed=3 * seed).cumsum(1) / SAMPLES**0.5  # (B, S, L)
     x1, x2 = (x + 0.1 * noise(size, seed=3 * seed + view) for view in (1, 2))  # (B, S, L), (B, S, L)
@@ -63,7 +65,7 @@ def batch_of(kind: type[PretrainMethod], size: int = SIZE, seed: int = 0) -> Bat
     return Batch(x1, x2, recording % 4 + 1, recording, recording, text)
 
 
-def refusal_of(kind: type[PretrainMethod], encoder: type[Encoder]) -> str:
+def refusal_of(kind: MethodClass, encoder: EncoderClass) -> str:
     """Return the ValueError by which a method or an encoder at its small size refuses the other; '' for none.
 
     Any other error is a fault of the code and no refusal: the checks name it.
@@ -109,7 +111,7 @@ def assert_named(kind: type, base: type[MethodConfig] | type[EncoderConfig], *at
     json.dumps(asdict(config()))
 
 
-def is_built_from_its_config(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+def is_built_from_its_config(kind: MethodClass, encoder: EncoderClass) -> None:
     """It has a name, a title and a config with defaults, and exports an encoder of the sizes that it was given."""
     assert_named(kind, MethodConfig, "name", "title")
     exported = new_method(kind, encoder).exported()
@@ -118,7 +120,7 @@ def is_built_from_its_config(kind: type[PretrainMethod], encoder: type[Encoder])
     assert exported.dropout == kind.Config().encoder_dropout, "leave the encoder's dropout at the config's"
 
 
-def loss_is_a_finite_scalar(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+def loss_is_a_finite_scalar(kind: MethodClass, encoder: EncoderClass) -> None:
     """For batches smaller and larger than the queue, in float32 and close to it under bf16."""
     losses = {}
     for size, half in ((2, False), (7, False), (40, False), (40, True)):
@@ -133,7 +135,7 @@ def loss_is_a_finite_scalar(kind: type[PretrainMethod], encoder: type[Encoder]) 
     assert drift < max(0.06 * abs(losses[False]), 0.03), f"bf16 moves the loss by {drift:.2g}: compute it in float32"
 
 
-def gradients_reach_the_encoder(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+def gradients_reach_the_encoder(kind: MethodClass, encoder: EncoderClass) -> None:
     """Every parameter that learns has a finite gradient, and the encoder's is not zero."""
     method = new_method(kind, encoder)
     method(batch_of(kind))
@@ -147,7 +149,7 @@ def gradients_reach_the_encoder(kind: type[PretrainMethod], encoder: type[Encode
     assert any(gradient.any() for gradient in gradients), "the loss does not depend on the encoder"
 
 
-def last_loss(kind: type[PretrainMethod], encoder: type[Encoder], batches: Sequence[Batch]) -> Tensor:
+def last_loss(kind: MethodClass, encoder: EncoderClass, batches: Sequence[Batch]) -> Tensor:
     """Compute the loss of the last of some batches, when a queue has the keys of the others: 0-d."""
     method = new_method(kind, encoder)
     for batch in batches:
@@ -156,7 +158,7 @@ def last_loss(kind: type[PretrainMethod], encoder: type[Encoder], batches: Seque
     return loss.detach()
 
 
-def uses_both_views(kind: type[PretrainMethod], encoder: type[Encoder]) -> str | None:
+def uses_both_views(kind: MethodClass, encoder: EncoderClass) -> str | None:
     """The loss depends on the second view, unless the method's `pairing` gives it the first one again."""
     if kind.Config().pairing == "same":
         return "its pairing is same"
@@ -168,7 +170,7 @@ def uses_both_views(kind: type[PretrainMethod], encoder: type[Encoder]) -> str |
     return None
 
 
-def compares_ids_alone(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+def compares_ids_alone(kind: MethodClass, encoder: EncoderClass) -> None:
     """Other numbers of the same patients, recordings and trials give the same loss."""
     batches = [batch_of(kind, seed=seed) for seed in range(2)]
     loss = last_loss(kind, encoder, batches)
@@ -182,7 +184,7 @@ def renumbered(batch: Batch) -> Batch:
     return batch._replace(patient=patient, recording=recording, trial=trial)
 
 
-def evaluation_changes_nothing(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+def evaluation_changes_nothing(kind: MethodClass, encoder: EncoderClass) -> None:
     """Evaluation gives a finite loss, and moves no parameter and no buffer."""
     method = new_method(kind, encoder).eval()
     before = deepcopy(method.state_dict())
@@ -191,7 +193,7 @@ def evaluation_changes_nothing(kind: type[PretrainMethod], encoder: type[Encoder
     assert_same(before, method.state_dict(), "changes in evaluation: ask `if self.training`")
 
 
-def resumes_to_the_bit(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+def resumes_to_the_bit(kind: MethodClass, encoder: EncoderClass) -> None:
     """A step after loading the state into a new method is that of the method that went on."""
     methods = [new_method(kind, encoder) for _ in range(2)]
     optimisers = [torch.optim.AdamW(method.parameters(), lr=1e-2) for method in methods]
@@ -206,7 +208,7 @@ def resumes_to_the_bit(kind: type[PretrainMethod], encoder: type[Encoder]) -> No
     assert_same(methods[0].state_dict(), methods[1].state_dict(), "differs after loading: keep all state in buffers")
 
 
-def learns(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+def learns(kind: MethodClass, encoder: EncoderClass) -> None:
     """The loss on the same six batches falls by 5 %."""
     method = new_method(kind, encoder)
     method.begin(30)
@@ -223,7 +225,7 @@ METHOD_CHECKS = (
 """Checks of a method that trains; the first one is that of a method that does not."""
 
 
-def shapes_follow_the_config(kind: type[Encoder]) -> None:
+def shapes_follow_the_config(kind: EncoderClass) -> None:
     """It has a name, and outputs of the config's width for the lengths, leads and widths that it takes."""
     assert_named(kind, EncoderConfig, "name")
     kind.Config().check_length(300)  # type: ignore[call-arg]
@@ -258,7 +260,7 @@ def outputs_have_shapes(encoder: Encoder, samples: int) -> torch.Size:
 
 
 @torch.no_grad()
-def steps_are_in_the_order_of_time(kind: type[Encoder]) -> str | None:
+def steps_are_in_the_order_of_time(kind: EncoderClass) -> str | None:
     """Each step depends most on its own part of the window, counted from the end: more steps may stand in front."""
     encoder = new_encoder(kind).eval()
     x, other = (noise(8, 300 if encoder.config.takes(300) else SAMPLES, seed=seed) for seed in (1, 2))  # (B, S, L)
@@ -282,7 +284,7 @@ def steps_are_in_the_order_of_time(kind: type[Encoder]) -> str | None:
     return None
 
 
-def every_parameter_learns(kind: type[Encoder]) -> None:
+def every_parameter_learns(kind: EncoderClass) -> None:
     """One window gives each parameter a finite gradient; bf16 moves `pooled` by less than 5 %."""
     encoder = new_encoder(kind).train()
     encoder.pooled(noise(1)).square().sum().backward()  # type: ignore[no-untyped-call]
@@ -299,7 +301,7 @@ def every_parameter_learns(kind: type[Encoder]) -> None:
 
 
 @torch.no_grad()
-def windows_are_independent(kind: type[Encoder]) -> None:
+def windows_are_independent(kind: EncoderClass) -> None:
     """Evaluation embeds each window alone: it depends on no other window, and draws no random number."""
     encoder, x = new_encoder(kind, dropout=0.5).eval(), noise()
     before, generator = deepcopy(encoder), torch.get_rng_state()
@@ -313,7 +315,7 @@ def windows_are_independent(kind: type[Encoder]) -> None:
 
 
 @torch.no_grad()
-def pooled_is_the_mean(kind: type[Encoder]) -> str | None:
+def pooled_is_the_mean(kind: EncoderClass) -> str | None:
     """`pooled` is the mean over time of `forward`, in training and evaluation, unless the class says what else."""
     if kind.pooling != MEAN:
         return f"it is {kind.pooling}"
@@ -324,7 +326,7 @@ def pooled_is_the_mean(kind: type[Encoder]) -> str | None:
 
 
 @torch.no_grad()
-def masks_act_on_the_embedded_input(kind: type[Encoder]) -> None:
+def masks_act_on_the_embedded_input(kind: EncoderClass) -> None:
     """What a mask hides has no influence, and a mask that hides nothing changes nothing."""
     encoder, windows = new_encoder(kind).eval(), (noise(seed=1), noise(seed=2))
     for read in (encoder.forward, encoder.pooled):
@@ -333,7 +335,7 @@ def masks_act_on_the_embedded_input(kind: type[Encoder]) -> None:
         assert_close(read(windows[0], torch.clone), read(windows[0]), "a mask that hides nothing changes the output")
 
 
-def state_is_in_the_checkpoint(kind: type[Encoder]) -> None:
+def state_is_in_the_checkpoint(kind: EncoderClass) -> None:
     """Config and state_dict rebuild an encoder with equal outputs after a pass of training, with weights of its own."""
     encoder = new_encoder(kind).train()
     encoder(noise())
@@ -347,7 +349,7 @@ def state_is_in_the_checkpoint(kind: type[Encoder]) -> None:
     assert same, "after loading, outputs differ: keep state in parameters and buffers, all else in the config"
 
 
-def every_method_trains_it(kind: type[Encoder]) -> None:
+def every_method_trains_it(kind: EncoderClass) -> None:
     """Each method that takes it has a finite loss, whose gradient reaches every parameter; one at least takes it."""
     refusals = []
     trained = [method_class for method_class in METHODS.values() if method_class.trains]
