@@ -95,13 +95,14 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
             terminal.error(f"left out: {line}")
         for variant, title in run.plan.variants.items():
             finished = [(cell, row) for cell, row in run.finished if cell.variant == variant and row.pretrain_key]
-            seeds = {key: row.pretrain_seed for _, row in finished for key in row.encoders}
+            seeds = {row.pretrain_key: row.pretrain_seed for _, row in finished}  # of several parts the first
+            encoders = {key for _, row in finished for key in row.encoders}
             if not seeds:
                 continue
             known[variant] = None
-            if name not in (variant, title, *seeds):
+            if name not in (variant, title, *encoders):
                 continue
-            keys = [name] if name in seeds else [key for key in seeds if seed in (None, seeds[key])]
+            keys = [name] if name in encoders else [key for key in seeds if seed in (None, seeds[key])]
             if len(keys) != 1:
                 listed = ", ".join(f"{seeds[key]} ({key})" for key in seeds)
                 raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")

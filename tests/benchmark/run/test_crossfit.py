@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from benchmark.cli.export import find
 from benchmark.config.config import Config
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared, write_index
@@ -132,6 +133,11 @@ def test_a_row_names_the_encoder_of_each_part_and_a_ranking_is_the_mean_over_the
     cell, row = pmq_row(own)
     assert row.encoders == [pretraining.key for pretraining in cell.parts]
     assert [record and record["key_content"]["part"][0] for record in map(own.store.record, row.encoders)] == [0, 1, 2]
+    own.store.save_plan(make_plan(own.config, own.prepared, own.grid))
+    for word, seed, key in (("pmq", cell.seed, row.encoders[0]), (row.encoders[2], None, row.encoders[2])):
+        exported = find(own.store.root, word, seed)
+        assert exported.folder.name == key
+        assert cell.key in [one.key for one in exported.cells]
     test = own.store.predictions(cell.key)
     assert test.part is not None
     judged = score_both_units(test.probability, test.truth, test.recording, multi=False, part=test.part)
