@@ -59,18 +59,21 @@ def clean(arguments: Namespace, console: Console) -> int:
             raise ConfigError(unknown("earlier run", key, [plan.key for plan in plans[1:]]))
     remaining = [plan for plan in plans if plan.key not in arguments.word]
     groups = {
-        "of cells": unused(store.cells, {cell.key for plan in remaining for cell in plan.cells}),
-        "of plans": [store.plans / f"{key}.json" for key in arguments.word],
+        "files of cells": unused(store.cells, {cell.key for plan in remaining for cell in plan.cells}),
+        "plans": [store.plans / f"{key}.json" for key in arguments.word],
     }
     if all(plan.folders for plan in remaining):
         folders = {name for plan in remaining for name in plan.folders}
-        groups["of pretrainings"] = unused(store.pretrained, folders)
-        groups["of prepared data"] = unused(arguments.cache, folders)
+        groups["pretrainings"] = unused(store.pretrained, folders)
+        groups["prepared datasets"] = unused(arguments.cache, folders)
     else:
         note(console, "a run of an earlier version does not name its folders: pretrainings and prepared data stay")
     would = "would remove" if arguments.dry_run else "removes"
     for what, paths in groups.items():
-        note(console, f"{would} {size_text(paths)} {what}, {len(paths)} files or folders of no run")
+        if paths:
+            note(console, f"{would} {what} of no run: {len(paths)}, {size_text(paths)}")
+    if not any(groups.values()):
+        note(console, "a run needs each file that is there")
     if not arguments.dry_run:
         with sole_command(store):
             remove(path for paths in groups.values() for path in paths)
