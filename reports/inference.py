@@ -44,7 +44,7 @@ MARGIN = 0.02
 NEAR = 0.05
 """A row further below the best is not marked as inseparable from it, however wide its interval."""
 FEW_SEEDS, ENLARGED = 5, 1.5
-"""Of a cross-fitting: up to so many seeds V_patients stands as it is, above it is so many times as large."""
+"""Seeds up to which V_patients of a cross-fitting stands as it is, and how many times as large it is above them."""
 SPREAD_PATIENTS, SPREAD_SEEDS = 0.15, 0.30
 """Deviation of the difference of two rows in Overall over one test patient, and over seeds on one, before a run: of
 simulated cohorts of 100 to 400 patients, tested in a tenth and in parts. Real ones differ by a factor of two."""

@@ -36,8 +36,8 @@ def expectation(config: Config, views: Mapping[str, Prepared]) -> str:
         f"({seeds} seeds, power {100 * POWER:g} %)"
     )
     in_parts = {name: replace(spec, folds=FOLDS) for name, spec in specs.items()}
-    can_be = [name for name, view in views.items() if is_cross_validated(view, in_parts[name])]
-    if can_be and not config.data.folds:
+    without_split = [name for name, view in views.items() if is_cross_validated(view, in_parts[name])]
+    if without_split and not config.data.folds:
         text += f"; of {detected(in_parts, seeds):.0f} where everybody is tested, with --protocol strict --set "
         return (
             f"{text}data.folds={FOLDS}: with encoders pretrained elsewhere (--pretrain-dataset, or weights as rows) "

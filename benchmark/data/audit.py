@@ -257,7 +257,7 @@ class SizeOfTest(NamedTuple):
 
     patients: int
     effective: float
-    """Of balanced classes as many, of unbalanced ones fewer: a macro mean varies as its rare classes do."""
+    """As many where classes are balanced, else fewer: a macro mean varies as its rare classes do."""
 
 
 def size_of_test(data: Prepared, spec: TaskSpec) -> SizeOfTest:

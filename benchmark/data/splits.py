@@ -163,10 +163,9 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
     else:
         random = np.random.default_rng(SPLIT_SEED)
         recordings = grouped((entries[index].patient, index) for index in usable)
-        sides = _last_tenths(
-            [recordings[stratum[i]] for i in random.permutation(len(stratum))]
-            for stratum in _by_rarest(_labels_of(prepared, spec, usable))
-        )
+        strata = _by_rarest(_labels_of(prepared, spec, usable))
+        shuffled = [[stratum[i] for i in random.permutation(len(stratum))] for stratum in strata]
+        sides = _last_tenths([recordings[patient] for patient in patients] for patients in shuffled)
     tested_too = [index for index in labelled if entries[index].fold == ALWAYS_TESTED]
     return _split((sides[0], sides[1], [*sides[2], *tested_too]))
 

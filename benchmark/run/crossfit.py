@@ -68,11 +68,10 @@ def parts_of(columns: Columns, seed: int) -> list[Part]:
 
 
 class Source(NamedTuple):
-    """Where a recording of a corpus comes from."""
+    """The dataset that a recording of a corpus comes from, and the recording there."""
 
     dataset: str
     number: int
-    """Of the recording, there."""
     patient: str
 
 

@@ -226,7 +226,7 @@ class Cell:
     external_windows: Path | None = field(default=None, compare=False)
     """Folder of the column's recordings as windows of an external encoder (docs/METHODS.md); None for any other."""
     parts: tuple[Pretraining, ...] = ()
-    """Of a cross-fitting the pretraining of each part, `pretraining` first; () where one encoder is evaluated."""
+    """Pretrainings of the parts of a cross-fitting, `pretraining` first; () where one encoder is evaluated."""
 
     @property
     def pretrain_key(self) -> str:
@@ -443,17 +443,18 @@ def select(grid: Grid, starts: Sequence[str]) -> Grid:
     begins = tuple(starts)
     chosen = []
     for cell in grid.cells:
-        if any(key.startswith(begins) for key in (cell.key, *(one.key for one in cell.pretrainings))):
+        keys = [cell.key, *(pretraining.key for pretraining in cell.pretrainings)]
+        if any(key.startswith(begins) for key in keys):
             chosen.append(cell)
     if not chosen:
         raise ConfigError(
             f"--only {' '.join(starts)}: no cell or pretraining of this grid has a key that begins so; `explain KEY` "
             "prints the command line that has it"
         )
-    keys = {pretraining.key for cell in chosen for pretraining in cell.pretrainings}
+    needed = {pretraining.key for cell in chosen for pretraining in cell.pretrainings}
     rows = {cell.variant.name for cell in chosen}
     return Grid(
         tuple(variant for variant in grid.variants if variant.name in rows),
-        tuple(pretraining for pretraining in grid.pretrainings if pretraining.key in keys),
+        tuple(pretraining for pretraining in grid.pretrainings if pretraining.key in needed),
         tuple(chosen),
     )

@@ -84,13 +84,13 @@ def test_of_a_cross_fitting_nothing_is_subtracted_and_above_five_seeds_the_patie
 def test_the_expected_difference_is_that_of_a_run_with_such_scatter() -> None:
     random = np.random.default_rng(3)
 
-    def found(patients: int) -> float:
+    def median_of(patients: int) -> float:
         blocks = [block_of(random, 5, patients, patient=SPREAD_PATIENTS, run=SPREAD_SEEDS) for _ in range(60)]
         nothing = np.zeros_like(blocks[0])
         return float(np.median([pairwise([column_of({"a": [one], "b": [nothing]})])["detectable"] for one in blocks]))
 
-    assert expected_difference([20], 5) == pytest.approx(found(20), rel=0.15)
-    assert expected_difference([200], 5) == pytest.approx(found(200), rel=0.15)
+    assert expected_difference([20], 5) == pytest.approx(median_of(20), rel=0.15)
+    assert expected_difference([200], 5) == pytest.approx(median_of(200), rel=0.15)
     assert expected_difference([50, 50], 5) == pytest.approx(expected_difference([100], 5), rel=0.02)
     assert expected_difference([20], 10) < expected_difference([20], 5)
 

@@ -12,7 +12,7 @@ from benchmark.data.audit import side_line, size_of_test
 from benchmark.data.prepare import Prepared, unprepared
 from tests.benchmark.run.bench import Cohorts, SmallConfig
 
-OWN = {"data.pretrain": "chapman", "protocol": "strict", "seeds": [1, 2, 3, 4, 5]}
+STRICT = {"data.pretrain": "chapman", "protocol": "strict", "seeds": [1, 2, 3, 4, 5]}
 
 
 def test_the_number_of_test_patients_and_the_difference_to_expect_are_said_with_the_remedy(
@@ -20,7 +20,7 @@ def test_the_number_of_test_patients_and_the_difference_to_expect_are_said_with_
 ) -> None:
     chapman = {"chapman": cohorts["chapman"]}
     everyone = len({entry.patient for entry in cohorts["chapman"].entries})
-    one_split, in_parts = small_config(OWN), small_config(OWN | {"data.folds": 5})
+    one_split, in_parts = small_config(STRICT), small_config(STRICT | {"data.folds": 5})
     text, finer = expectation(one_split, chapman), expectation(in_parts, chapman)
     assert "--protocol strict --set data.folds=5: with encoders pretrained elsewhere" in text
     assert f"test patients: Chapman {everyone}; " in finer
@@ -29,20 +29,20 @@ def test_the_number_of_test_patients_and_the_difference_to_expect_are_said_with_
     of_all = text.rpartition("; ")[2].split()[1]
     assert f"of about {of_all} points" in finer
     assert "each part has" not in expectation(
-        small_config({**OWN, "data.pretrain": "mimic-iv-ecg", "data.folds": 5}), chapman
+        small_config({**STRICT, "data.pretrain": "mimic-iv-ecg", "data.folds": 5}), chapman
     )
     listed = unprepared(cohorts["chapman"], cohorts["chapman"].entries)  # type: ignore[arg-type]
     assert expectation(in_parts, {"chapman": listed}) == finer
     assert expectation(in_parts, {"chapman": unprepared(cohorts["chapman"], ())}) == ""  # type: ignore[arg-type]
     assert "twice the seeds" in expectation(
-        small_config({**OWN, "data.datasets": ["ptb-xl"]}), {"ptb-xl": cohorts["ptb-xl"]}
+        small_config({**STRICT, "data.datasets": ["ptb-xl"]}), {"ptb-xl": cohorts["ptb-xl"]}
     )
 
 
 def test_rare_classes_make_the_test_smaller_than_its_patients(
     make_prepared: Callable[..., Prepared], small_config: SmallConfig
 ) -> None:
-    config = small_config(OWN | {"data.folds": 5})
+    config = small_config(STRICT | {"data.folds": 5})
     spec = config.task_spec(config.finetune, "chapman")
     balanced = make_prepared("chapman", [(f"p{n // 2}", (n // 2 % 4,), 12, None) for n in range(80)])
     assert size_of_test(balanced, spec) == (40, pytest.approx(40))

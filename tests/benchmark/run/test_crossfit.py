@@ -34,7 +34,7 @@ from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
 
 PARTS, SEEDS = 3, [41, 42]
 BOTH = ["chapman", "cpsc2018"]
-OWN = {
+CROSSFITTED = {
     "data.datasets": BOTH, "data.pretrain": BOTH, "data.folds": PARTS, "protocol": "strict", "seeds": SEEDS,
     "data.segmentation.beats": "authors", "ratios": [0.5], "subsets": 2, "pretrain.epochs": 1,
     "evaluate": ["linear", "finetune"], "finetune.epochs": 1, "finetune.lr": [1e-3], "linear.strengths": [1.0],
@@ -66,15 +66,15 @@ def views_of(config: Config, cohorts: Cohorts, folder: Path) -> dict[str, Prepar
 
 
 @pytest.fixture(scope="module")
-def own(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    config, folder = small_config(OWN), tmp_path_factory.mktemp("own")
+def bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    config, folder = small_config(CROSSFITTED), tmp_path_factory.mktemp("bench")
     return Bench(config, views_of(config, cohorts, folder / "cache"), Store(folder / "runs"))
 
 
 @pytest.fixture(scope="module")
-def handed(own: Bench) -> tuple[dict[str, set[str]], list[Handed]]:
+def handed(bench: Bench) -> tuple[dict[str, set[str]], list[Handed]]:
     """Key of a pretraining -> names of the patients in its corpus; and all parts of all cells."""
-    seen, tested, corpus = dict[str, set[str]](), list[Handed](), own.prepared[own.config.data.pretrain]
+    seen, tested, corpus = dict[str, set[str]](), list[Handed](), bench.prepared[bench.config.data.pretrain]
     pretrain, learn_on = pretraining_module.pretrain, cell_module.learn_on
 
     def pretraining(method: Any, settings: Any, batches: Any, **rest: Any) -> Any:
@@ -90,12 +90,12 @@ def handed(own: Bench) -> tuple[dict[str, set[str]], list[Handed]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pretraining_module, "pretrain", pretraining)
         patch.setattr(cell_module, "learn_on", learning)
-        assert own.work_off() == 0, own.heard.failed
+        assert bench.work_off() == 0, bench.heard.failed
     return seen, tested
 
 
 def test_nobody_is_tested_by_an_encoder_or_a_probe_that_has_seen_him(
-    own: Bench, handed: tuple[dict[str, set[str]], list[Handed]]
+    bench: Bench, handed: tuple[dict[str, set[str]], list[Handed]]
 ) -> None:
     seen, tested = handed
     assert len(seen) == PARTS * len(SEEDS)
@@ -105,11 +105,11 @@ def test_nobody_is_tested_by_an_encoder_or_a_probe_that_has_seen_him(
         assert part.tested.isdisjoint(part.learned)
         assert part.tested.isdisjoint(seen.get(part.cell.pretrain_key, set()))
         parts_of_cell.setdefault(part.cell.key, []).append(frozenset(part.tested))
-    cells = own.grid.distinct_cells()
+    cells = bench.grid.distinct_cells()
     assert parts_of_cell.keys() == {cell.key for cell in cells}
     for cell in cells:
         parts = parts_of_cell[cell.key]
-        data, spec = crossfitted(own.config, own.prepared)[cell.dataset]
+        data, spec = crossfitted(bench.config, bench.prepared)[cell.dataset]
         there = {data.entries[r].patient for r in recordings_tested(data, spec)}
         assert len(parts) == PARTS
         assert sum(map(len, parts)) == len(frozenset().union(*parts)) <= len(there)
@@ -120,25 +120,26 @@ def test_nobody_is_tested_by_an_encoder_or_a_probe_that_has_seen_him(
     assert len({part.cell.pretrain_key for part in compared}) == PARTS * len(SEEDS)
 
 
-def pmq_row(own: Bench) -> tuple[Cell, Row]:
-    cell = next(cell for cell in own.grid.cells if cell.parts and cell.evaluation == "linear")
-    row = own.store.load_row(cell.key)
+def pmq_row(bench: Bench) -> tuple[Cell, Row]:
+    cell = next(cell for cell in bench.grid.cells if cell.parts and cell.evaluation == "linear")
+    row = bench.store.load_row(cell.key)
     assert row is not None
     return cell, row
 
 
 def test_a_row_names_the_encoder_of_each_part_and_a_ranking_is_the_mean_over_them(
-    own: Bench, handed: tuple[dict[str, set[str]], list[Handed]]
+    bench: Bench, handed: tuple[dict[str, set[str]], list[Handed]]
 ) -> None:
-    cell, row = pmq_row(own)
+    cell, row = pmq_row(bench)
     assert row.encoders == [pretraining.key for pretraining in cell.parts]
-    assert [record and record["key_content"]["part"][0] for record in map(own.store.record, row.encoders)] == [0, 1, 2]
-    own.store.save_plan(make_plan(own.config, own.prepared, own.grid))
+    records = [bench.store.record(key) or {} for key in row.encoders]
+    assert [record["key_content"]["part"][0] for record in records] == list(range(PARTS))
+    bench.store.save_plan(make_plan(bench.config, bench.prepared, bench.grid))
     for word, seed, key in (("pmq", cell.seed, row.encoders[0]), (row.encoders[2], None, row.encoders[2])):
-        exported = find(own.store.root, word, seed)
+        exported = find(bench.store.root, word, seed)
         assert exported.folder.name == key
         assert cell.key in [one.key for one in exported.cells]
-    test = own.store.predictions(cell.key)
+    test = bench.store.predictions(cell.key)
     assert test.part is not None
     judged = score_both_units(test.probability, test.truth, test.recording, multi=False, part=test.part)
     assert row.scores == {unit: scored.values for unit, scored in judged.items()}
@@ -161,12 +162,12 @@ def test_a_row_names_the_encoder_of_each_part_and_a_ranking_is_the_mean_over_the
 
 
 def test_encoders_of_one_cell_share_no_features(
-    own: Bench, handed: tuple[dict[str, set[str]], list[Handed]], monkeypatch: pytest.MonkeyPatch
+    bench: Bench, handed: tuple[dict[str, set[str]], list[Handed]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell, _ = pmq_row(own)
-    inputs, known = CellInput(cell, own.config, own.context()), Shared()
-    prepared = own.prepared[cell.dataset]
-    task = cell_module.folds_of(inputs, prepared, cell_module.spec_of(own.config, "linear", cell.dataset), known)[0]
+    cell, _ = pmq_row(bench)
+    inputs, known = CellInput(cell, bench.config, bench.context()), Shared()
+    prepared = bench.prepared[cell.dataset]
+    task = cell_module.folds_of(inputs, prepared, cell_module.spec_of(bench.config, "linear", cell.dataset), known)[0]
     one, other = (
         learn(inputs._replace(cell=replace(cell, pretraining=part)), task, known).probability for part in cell.parts[:2]
     )
@@ -176,68 +177,70 @@ def test_encoders_of_one_cell_share_no_features(
 
 
 def test_a_cell_refuses_an_encoder_that_has_seen_whom_it_tests(
-    own: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = own.config.model_copy(update={"evaluate": ["linear"], "seeds": SEEDS[:1], "subsets": 1})
-    bench = Bench(config, own.prepared, Store(tmp_path / "runs"))
+    config = bench.config.model_copy(update={"evaluate": ["linear"], "seeds": SEEDS[:1], "subsets": 1})
+    mistaken = Bench(config, bench.prepared, Store(tmp_path / "runs"))
 
     def dealt_otherwise(columns: Columns, seed: int) -> list[Part]:
         return parts_of(columns, seed + 1)
 
     monkeypatch.setattr(pretraining_module, "parts_of", dealt_otherwise)
-    assert bench.work_off() == 2, bench.heard.failed
-    assert all("of its test patients, P" in line for line in bench.heard.failed.values())
-    assert {name.split()[0] for name in bench.heard.failed} == {"pmq"}
+    assert mistaken.work_off() == 2
+    assert all("of its test patients, P" in line for line in mistaken.heard.failed.values())
+    assert {name.split()[0] for name in mistaken.heard.failed} == {"pmq"}
 
 
 def test_the_key_has_the_part_and_a_column_tested_otherwise_has_the_first_encoder(
-    own: Bench, cohorts: Cohorts, small_config: SmallConfig
+    bench: Bench, cohorts: Cohorts, small_config: SmallConfig
 ) -> None:
-    trained = [one for one in own.grid.pretrainings if one.method.trains]
+    trained = [one for one in bench.grid.pretrainings if one.method.trains]
     assert len(trained) == len({one.key for one in trained}) == PARTS * len(SEEDS)
-    assert len([one for one in own.grid.pretrainings if not one.method.trains]) == len(SEEDS)
-    assert all(cell.content[DEALT_BY][0] == cell.seed for cell in own.grid.cells)
-    config = small_config(OWN | {"data.datasets": [*BOTH, "ptb-xl"]})
-    grid = Bench(config, own.prepared | {"ptb-xl": cohorts["ptb-xl"]}, own.store).grid
+    assert len([one for one in bench.grid.pretrainings if not one.method.trains]) == len(SEEDS)
+    assert all(cell.content[DEALT_BY][0] == cell.seed for cell in bench.grid.cells)
+    config = small_config(CROSSFITTED | {"data.datasets": [*BOTH, "ptb-xl"]})
+    grid = Bench(config, bench.prepared | {"ptb-xl": cohorts["ptb-xl"]}, bench.store).grid
     for cell in grid.cells:
         if cell.dataset == "ptb-xl" and cell.pretraining and cell.pretraining.method.trains:
             assert (cell.parts, cell.pretraining.part, DEALT_BY in cell.content) == ((), 0, False)
 
 
 def test_a_dataset_that_is_tested_in_parts_beside_the_corpus_is_dealt_with_it(
-    own: Bench, small_config: SmallConfig
+    bench: Bench, small_config: SmallConfig
 ) -> None:
     """Its patients may be those of the corpus: equal names are one person."""
-    config = small_config(OWN | {"data.pretrain": "chapman"})
-    assert list(crossfitted(config, own.prepared)) == BOTH
-    assert crossfitted(small_config(OWN | {"data.pretrain": "mimic-iv-ecg"}), own.prepared) == {}
-    grid = Bench(config, own.prepared, own.store).grid
+    config = small_config(CROSSFITTED | {"data.pretrain": "chapman"})
+    assert list(crossfitted(config, bench.prepared)) == BOTH
+    assert crossfitted(small_config(CROSSFITTED | {"data.pretrain": "mimic-iv-ecg"}), bench.prepared) == {}
+    grid = Bench(config, bench.prepared, bench.store).grid
     assert {len(cell.parts) for cell in grid.cells if cell.variant.name == "pmq"} == {PARTS}
-    assert (leaks_with_copy(own, config, "P1"), len(leaks_with_copy(own, config, "P2"))) == ([], 1)
+    assert (leaks_with_copy(bench, config, "P1"), len(leaks_with_copy(bench, config, "P2"))) == ([], 1)
 
 
-def leaks_with_copy(own: Bench, config: Config, patient: str) -> list[str]:
+def leaks_with_copy(bench: Bench, config: Config, patient: str) -> list[str]:
     """Leaks where a recording of P1 in one dataset is also one of a patient in the other."""
-    one, other = (own.prepared[name] for name in BOTH)
+    one, other = (bench.prepared[name] for name in BOTH)
     copied = next(signal for signal, entry in zip(one.signals, one.entries, strict=True) if entry.patient == "P1")
     signals = list(other.signals)
     number = next(number for number, entry in enumerate(other.entries) if entry.patient == patient)
     signals[number] = signals[number]._replace(digest=copied.digest)
     changed = {"cpsc2018": replace(other, signals=tuple(signals))}
-    return [text for text in audit_run(config, own.prepared | changed)[0] if "both pretrained on" in text]
+    return [text for text in audit_run(config, bench.prepared | changed)[0] if "both pretrained on" in text]
 
 
-def test_a_recording_under_two_names_is_a_leak_and_equal_names_are_one_person(own: Bench) -> None:
-    assert audit_run(own.config, own.prepared)[0] == []
-    assert leaks_with_copy(own, own.config, "P1") == []
-    assert len(leaks_with_copy(own, own.config, "P2")) == 1
+def test_a_recording_under_two_names_is_a_leak_and_equal_names_are_one_person(bench: Bench) -> None:
+    assert audit_run(bench.config, bench.prepared)[0] == []
+    assert leaks_with_copy(bench, bench.config, "P1") == []
+    assert len(leaks_with_copy(bench, bench.config, "P2")) == 1
 
 
-def test_what_has_one_encoder_is_refused_or_says_so(own: Bench, cohorts: Cohorts, small_config: SmallConfig) -> None:
-    plan = make_plan(own.config, own.prepared, own.grid)
+def test_what_has_one_encoder_is_refused_or_says_so(bench: Bench, cohorts: Cohorts, small_config: SmallConfig) -> None:
+    plan = make_plan(bench.config, bench.prepared, bench.grid)
     assert [facts["crossfitted"] for facts in plan.datasets.values()] == [True, True]
-    everyone = {entry.patient for name in BOTH for entry in own.prepared[name].entries}
+    everyone = {entry.patient for name in BOTH for entry in bench.prepared[name].entries}
     assert 0.4 < plan.pretraining["used_patients"] / len(everyone) / 2 < 0.7
-    config = small_config(OWN | {"data.datasets": ["chapman", "ptb-xl.rhythm@chapman.all"], "data.pretrain": "chapman"})
+    config = small_config(
+        CROSSFITTED | {"data.datasets": ["chapman", "ptb-xl.rhythm@chapman.all"], "data.pretrain": "chapman"}
+    )
     with pytest.raises(DatasetError, match=r"^ptb-xl.rhythm@chapman.all: everybody in chapman .*data\.folds=null"):
         joins_of(config, cohorts, Path())
