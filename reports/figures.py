@@ -55,6 +55,19 @@ class Look(NamedTuple):
     """Title of a row -> marker."""
 
 
+class Interval(NamedTuple):
+    """A mean and the ends of its interval, in percent or in points."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def error(self) -> NDArray[np.float64]:
+        """Lengths below and above the mean, (2, 1): what `errorbar` takes."""
+        return np.array([[self.mean - self.low], [self.high - self.mean]])
+
+
 class Figure(NamedTuple):
     """A drawn figure."""
 
@@ -72,7 +85,8 @@ def look_of(plan: Plan) -> Look:
         if facts["simulated"]:
             datasets[name] += " (simulated)"
     palette = dict(zip(rows.values(), cycle(sns.color_palette("colorblind")), strict=False))
-    return Look(plan, rows, datasets, palette, dict(zip(rows.values(), cycle(MARKERS), strict=False)))
+    markers = dict(zip(rows.values(), cycle(MARKERS), strict=False))
+    return Look(plan, rows, datasets, palette, markers)
 
 
 def drawable(titles: Mapping[str, str]) -> dict[str, str]:
@@ -92,7 +106,8 @@ def draw_figures(
     units: 'heartbeat', 'recording' or both. differences: (evaluation, unit) -> frame of `reports.inference`.
     retrieval: frame of `reports.build.retrieval_scores`.
     """
-    plan, look = results.plan, look_of(results.plan)
+    plan = results.plan
+    look = look_of(plan)
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     scores = scores.assign(percent=100 * scores["value"], row=scores["variant"].map(look.rows))
     compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, BASELINE)]
@@ -109,11 +124,13 @@ def draw_figures(
                 if rows["ratio"].nunique() > 1:
                     yield draw_label_efficiency(rows, look, stem, words)
                 yield from draw_sweeps(of_unit, look, stem, words)
-        at_first = retrieval[retrieval["metric"] == RECALLS[0]].dropna(subset=["mean"])
-        points = at_first.merge(retrieval[retrieval["metric"] == OVERALL], on="variant", suffixes=("", "_overall"))
+        recall = retrieval[retrieval["metric"] == RECALLS[0]].dropna(subset=["mean"])
+        overall = retrieval[retrieval["metric"] == OVERALL]
+        points = recall.merge(overall, on="variant", suffixes=("", "_overall"))
         if len(points):
             yield draw_identifiability(points, look, folder / "identifiability")
-        curves = learning_curves({name: of for name, of in results.pretrainings.items() if name in compared})
+        pretrainings = {name: records for name, records in results.pretrainings.items() if name in compared}
+        curves = learning_curves(pretrainings)
         if curves["epoch"].nunique() > 1:
             yield draw_training(curves, look, folder / "training")
 
@@ -121,39 +138,42 @@ def draw_figures(
 def draw_differences(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Iterator[Figure]:
     """Draw each row's difference in Overall from its reference with its Holm-adjusted interval, a file per ratio."""
     titles = look.rows
-    reference = " or ".join(titles[name] for name in dict.fromkeys(frame["reference"]))
-    limits = 100 * frame["low_holm"].min(), 100 * frame["high_holm"].max()
+    reference = " or ".join(titles[name] for name in frame["reference"].unique())
+    lowest = 100 * frame["low_holm"].min()
+    highest = 100 * frame["high_holm"].max()
     for ratio in frame["ratio"].unique().tolist():
         rows = frame[frame["ratio"] == ratio]
         canvas = Canvas(figsize=(3.6, 0.6 + 0.22 * len(rows)), layout="constrained")
         axes = canvas.subplots()
         axes.axvline(0, color="0.4", linewidth=0.8)
         for number, row in enumerate(rows.to_dict("records")):
-            colour = look.palette[titles[row["variant"]]]
-            mean, low, high = (100 * row[end] for end in ("difference", "low_holm", "high_holm"))
+            title = titles[row["variant"]]
+            colour = look.palette[title]
+            points = Interval(100 * row["difference"], 100 * row["low_holm"], 100 * row["high_holm"])
             axes.errorbar(
-                mean, number, xerr=[[mean - low], [high - mean]], fmt=look.markers[titles[row["variant"]]],
-                color=colour, markerfacecolor=colour if row["significant"] else "white",
+                points.mean, number, xerr=points.error, fmt=look.markers[title], color=colour,
+                markerfacecolor=colour if row["significant"] else "white",
             )  # fmt: skip
         axes.set_yticks(range(len(rows)), rows["variant"].map(titles))
         axes.set(ylim=(len(rows) - 0.5, -0.5), title=labels_text(ratio), xlabel=f"points from {reference}")
-        if np.isfinite(limits).all():
-            axes.set_xlim(min(limits[0], 0) - 1, max(limits[1], 0) + 1)
+        if np.isfinite(lowest) and np.isfinite(highest):
+            axes.set_xlim(min(lowest, 0) - 1, max(highest, 0) + 1)
         axes.grid(visible=False, axis="y")
         caption = (
             f"Overall minus that of {reference}, {words}. Lines: 95 % intervals, adjusted by "
             "Holm's method over all pairs of rows as the tests are. Filled: significant."
         )
-        yield save(canvas, stem.with_name(f"{stem.name}-differences-{100 * ratio:g}".replace(".", "_")), caption, True)
+        name = f"{stem.name}-differences-{100 * ratio:g}".replace(".", "_")
+        yield save(canvas, stem.with_name(name), caption, True)
 
 
 def draw_label_efficiency(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Figure:
     """Draw macro F1 against the share of the labels, a panel per dataset."""
     shares = sorted(frame["ratio"].unique())
+    frame = frame.assign(dataset=frame["dataset"].map(look.datasets))
     grid = sns.relplot(
-        frame.assign(dataset=frame["dataset"].map(look.datasets)), x="ratio", y="percent", hue="row", style="row",
-        col="dataset", col_wrap=2, kind="line", errorbar="sd", height=2.2, aspect=1.3, dashes=False,
-        palette=look.palette, markers=look.markers,
+        frame, x="ratio", y="percent", hue="row", style="row", col="dataset", col_wrap=2, kind="line", errorbar="sd",
+        height=2.2, aspect=1.3, dashes=False, palette=look.palette, markers=look.markers,
     )  # fmt: skip
     grid.set(xscale="log", xlabel="labels (%)", ylabel="F1 (%)")
     for axes in grid.axes.flat:
@@ -166,38 +186,44 @@ def draw_label_efficiency(frame: pd.DataFrame, look: Look, stem: Path, words: st
 
 def draw_sweeps(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Iterator[Figure]:
     """Draw macro F1 over each swept hyperparameter, the other methods as lines, a panel per dataset; a file each."""
-    swept = {name: role for name in look.plan.variants if (role := role_of(look.plan, name))["role"] == SWEEP}
-    methods = frame[frame["variant"].map(lambda name: role_of(look.plan, name)["role"] == METHOD)]
-    titles, datasets = look.rows, look.datasets
-    for of, hyperparameter in dict.fromkeys((role["of"], role["hyperparameter"]) for role in swept.values()):
-        values = {
-            name: role["value"]
-            for name, role in swept.items()
-            if (role["of"], role["hyperparameter"]) == (of, hyperparameter)
-        }
+    sweeps: dict[tuple[str, str], dict[str, Any]] = {}  # method and hyperparameter -> row -> value
+    methods = []
+    for variant in look.plan.variants:
+        role = role_of(look.plan, variant)
+        if role["role"] == METHOD:
+            methods.append(variant)
+        if role["role"] == SWEEP:
+            sweeps.setdefault((role["of"], role["hyperparameter"]), {})[variant] = role["value"]
+    frame = frame.assign(title=frame["dataset"].map(look.datasets))
+    unchanged = frame[frame["variant"].isin(methods)]
+    for (method, hyperparameter), values in sweeps.items():
         order = list(values)
         points = frame[frame["variant"].isin(order)]
         if points.empty:
             continue
+        points = points.assign(position=points["variant"].map(order.index))
+        method_title = look.rows.get(method, method)
         grid = sns.relplot(
-            points.assign(position=points["variant"].map(order.index), title=points["dataset"].map(datasets)),
-            x="position", y="percent", row="ratio", col="title", kind="line", errorbar="sd", marker="o", height=2.4,
-            aspect=1.2, color=look.palette.get(titles.get(of, ""), "0.2"),
+            points, x="position", y="percent", row="ratio", col="title", kind="line", errorbar="sd", marker="o",
+            height=2.4, aspect=1.2, color=look.palette.get(method_title, "0.2"),
         )  # fmt: skip
         for (ratio, title), axes in grid.axes_dict.items():
-            beside = methods[(methods["dataset"].map(datasets) == title) & (methods["ratio"] == ratio)]
-            for row, mean in beside.groupby("row", sort=False)["percent"].mean().to_dict().items():
+            panel = unchanged[(unchanged["title"] == title) & (unchanged["ratio"] == ratio)]
+            means = panel.groupby("row", sort=False)["percent"].mean()
+            for row, mean in means.to_dict().items():
                 axes.axhline(mean, color=look.palette[row], linestyle="--", linewidth=1, label=row)
             axes.set_title(f"{title}, {ratio_text(ratio)}")
-            axes.set_xticks(range(len(order)), [str(values[row]) for row in order])
-        grid.set(xlabel=hyperparameter.replace("_", " "), ylabel="F1 (%)")
+            axes.set_xticks(range(len(order)), [str(value) for value in values.values()])
+        name = hyperparameter.replace("_", " ")
+        grid.set(xlabel=name, ylabel="F1 (%)")
         grid.figure.set_layout_engine("constrained")
         grid.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
         caption = (
-            f"Macro F1 of {titles.get(of, of)} over {hyperparameter.replace('_', ' ')} by share of the labels, {words}."
-            " Band: standard deviation over seeds. Dashed: the methods as they are."
+            f"Macro F1 of {method_title} over {name} by share of the labels, {words}. Band: standard deviation over "
+            "seeds. Dashed: the methods as they are."
         )
-        yield save(grid.figure, stem.with_name(f"{stem.name}-{of}-{hyperparameter}".replace("_", "-")), caption)
+        file = f"{stem.name}-{method}-{hyperparameter}".replace("_", "-")
+        yield save(grid.figure, stem.with_name(file), caption)
 
 
 def draw_identifiability(points: pd.DataFrame, look: Look, stem: Path) -> Figure:
@@ -207,13 +233,12 @@ def draw_identifiability(points: pd.DataFrame, look: Look, stem: Path) -> Figure
     panels = canvas.subplots(1, len(datasets), sharey=True, squeeze=False)[0]
     for dataset, axes in zip(datasets, panels, strict=True):
         for row in points[points["dataset"] == dataset].to_dict("records"):
-            (x, *ends), (y, *y_ends) = (
-                [100 * row[end + of] for end in ("mean", "low", "high")] for of in ("", "_overall")
-            )
+            recall = Interval(100 * row["mean"], 100 * row["low"], 100 * row["high"])
+            overall = Interval(100 * row["mean_overall"], 100 * row["low_overall"], 100 * row["high_overall"])
             title = look.rows[row["variant"]]
             axes.errorbar(
-                x, y, xerr=np.abs(np.subtract([ends], x)).T, yerr=np.abs(np.subtract([y_ends], y)).T,
-                fmt=look.markers[title], color=look.palette[title], linewidth=0.8, label=title,
+                recall.mean, overall.mean, xerr=recall.error, yerr=overall.error, fmt=look.markers[title],
+                color=look.palette[title], linewidth=0.8, label=title,
             )  # fmt: skip
         axes.set(title=look.datasets[dataset], xlabel="Recall@1 of the patient (%)")
     panels[0].set_ylabel("Overall of the linear probe (%)")
@@ -229,7 +254,8 @@ def draw_training(curves: pd.DataFrame, look: Look, stem: Path) -> Figure:
     """Draw loss and health of the pretrainings over their epochs, a panel per measure."""
     panels = {LOSS: LOSS} | MEASURES
     shown = curves[curves["measure"].isin(list(panels))]
-    shown = shown.assign(row=shown["variant"].map(look.rows), measure=shown["measure"].map(panels))
+    measures = shown["measure"].map(panels)
+    shown = shown.assign(row=shown["variant"].map(look.rows), measure=measures)
     grid = sns.relplot(
         shown, x="epoch", y="value", hue="row", style="row", col="measure", col_wrap=2, kind="line", dashes=False,
         errorbar=("pi", 100), height=1.9, aspect=1.5, facet_kws={"sharey": False},
@@ -247,7 +273,8 @@ def draw_training(curves: pd.DataFrame, look: Look, stem: Path) -> Figure:
 def letters_of_font() -> frozenset[int]:
     """Read the letters that the font of the figures can draw, as code points."""
     with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
-        return frozenset(get_font(findfont(FontProperties())).get_charmap())
+        font = get_font(findfont(FontProperties()))
+        return frozenset(font.get_charmap())
 
 
 def is_drawable(text: str) -> bool:
@@ -258,16 +285,14 @@ def is_drawable(text: str) -> bool:
 def undrawable_titles(plan: Plan) -> list[str]:
     """Say of each title that the font of the figures lacks a letter of by which name they call it."""
     titles = plan.titles | plan.variants
-    return [
-        f"figures call {title!r} {name}, since their font lacks a letter of it"
-        for name, title in titles.items()
-        if not is_drawable(title)
-    ]
+    undrawable = [name for name in titles if not is_drawable(titles[name])]
+    return [f"figures call {titles[name]!r} {name}, since their font lacks a letter of it" for name in undrawable]
 
 
 def save(canvas: Canvas, stem: Path, caption: str, answers: bool = False) -> Figure:
     """Write a figure as PNG and PDF; the same figure gives the same bytes. stem: the path without its ending."""
-    if engine := canvas.get_layout_engine():
+    engine = canvas.get_layout_engine()
+    if engine:
         engine.execute(canvas)
         canvas.set_layout_engine("none")  # laid out once for both files
     for suffix, metadata in ((".png", {}), (".pdf", {"CreationDate": None})):
@@ -286,12 +311,13 @@ def draw_recording(signal: AnyFloats, rate: float, title: str, r_peaks: NDArray[
     import wfdb  # here, because reports read no recordings
 
     none = np.empty(0, np.int64)
+    marked = [r_peaks if lead == "II" else none for lead in LEADS]
     plt.switch_backend("agg")
     with rc_context({"text.parse_math": False}):
         canvas = wfdb.plot_items(
-            signal=signal, ann_samp=[r_peaks if lead == "II" else none for lead in LEADS], fs=rate,
-            time_units="seconds", sig_name=list(LEADS), sig_units=["mV"] * len(LEADS), title=title, ecg_grids="all",
-            return_fig=True, figsize=(10, 14), ann_style=["b."],
+            signal=signal, ann_samp=marked, fs=rate, time_units="seconds", sig_name=list(LEADS),
+            sig_units=["mV"] * len(LEADS), title=title, ecg_grids="all", return_fig=True, figsize=(10, 14),
+            ann_style=["b."],
         )  # fmt: skip
     buffer = BytesIO()
     canvas.savefig(buffer, format="png", dpi=DPI // 2)
