@@ -25,7 +25,7 @@ from dataclasses import asdict, replace
 from io import BytesIO
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from benchmark.results.files import KEY_PATTERN, digest, digested_json, flat, reading, write_atomic
@@ -43,8 +43,9 @@ CHOICE = (
 NOT_COMPARED = ("config", "data", "key_content")
 """Parts of a row's provenance that are compared by other means."""
 UNSET = "unset"
-DATA, ROWS = "data of ", "rows: "
-"""How the names of facts begin that are no config keys."""
+DATA = "data of "
+ROWS = "rows: "
+"""Beginnings of the names of facts that are no config keys."""
 COMPARED_WHERE_KNOWN = (DATA, f"{ROWS}results_versions.", f"{ROWS}precision", "ablations.")
 """Beginnings of the names of facts in which runs of one table must agree where both state them."""
 MERGED = ("methods", "printed")
@@ -61,6 +62,13 @@ MOST_TIMES = 100
 T = TypeVar("T")
 
 
+class Values(NamedTuple):
+    """The values of a fact in two runs."""
+
+    first: str
+    second: str
+
+
 def load(sources: str | Path | Sequence[str | Path]) -> Results:
     """Load the run that the sources name, several merged. Raises NoResults, in one line, where a source holds no run.
 
@@ -71,21 +79,25 @@ def load(sources: str | Path | Sequence[str | Path]) -> Results:
 
 
 def _runs_of(source: str) -> Iterator[Results]:
+    """Yield the run that a source names, or every run of it, the latest first."""
     name, _, key = source.rpartition("@")
     if not name or Path(source).exists():  # a folder's name may hold an @
         name, key = source, ""
-    path, store = Path(name), Store(Path(name))
+    path = Path(name)
+    store = Store(path)
     if path.is_file():
         scratch = Path(tempfile.mkdtemp(prefix="results-"))
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
         store = unpack(path, scratch / path.name)
     latest, *others = store.plan_keys()
-    for chosen in (latest, *others) if key == ALL else [key or latest]:
-        run = run_of(store, store.load_plan(chosen), path)
-        if others and not key:
-            more = f"{path} holds {len(others)} more, not shown: {listed(others)}"
-            run = replace(run, messages=(f"{more}; {path}@KEY shows one, {path}@{ALL} all that compare",))
-        yield run
+    chosen = [latest, *others] if key == ALL else [key or latest]
+    messages: tuple[str, ...] = ()
+    if others and not key:
+        more = f"{path} holds {len(others)} more, not shown: {listed(others)}"
+        messages = (f"{more}; {path}@KEY shows one, {path}@{ALL} all that compare",)
+    for plan_key in chosen:
+        run = run_of(store, store.load_plan(plan_key), path)
+        yield replace(run, messages=messages)
 
 
 def merge(runs: Sequence[Results]) -> Results:
@@ -93,7 +105,9 @@ def merge(runs: Sequence[Results]) -> Results:
     merged: list[Results] = []
     messages = [line for run in runs for line in run.messages]
     for run in runs:
-        differences = next(filter(None, (incompatible(run, other) for other in merged)), [])
+        differences: list[str] = []
+        for other in merged:
+            differences = differences or incompatible(run, other)
         if differences:
             messages.append(f"not put together: {run.name}: {listed(differences)}")
         else:
@@ -103,14 +117,19 @@ def merge(runs: Sequence[Results]) -> Results:
         return replace(first, messages=tuple(messages))
     messages.insert(0, f"put together: {', '.join(run.name for run in merged)}")
     rows = _first_of(run.rows for run in merged)
-    cells: dict[tuple[Any, ...], PlannedCell] = {}
-    for cell in (cell for run in merged for cell in run.plan.cells):
-        if cells.setdefault(coordinates(cell), cell).key not in rows:
-            cells[coordinates(cell)] = cell
     plans = [run.plan for run in merged]
+    cells: dict[tuple[Any, ...], PlannedCell] = {}
+    config = dict(first.plan.config)
+    for plan in plans:
+        for cell in plan.cells:
+            planned = cells.setdefault(coordinates(cell), cell)
+            if planned.key not in rows:
+                cells[coordinates(cell)] = cell
+    for name in MERGED:
+        config[name] = _union(plan.config[name] for plan in plans)
     plan = replace(
         first.plan,
-        config=first.plan.config | {name: _union(plan.config[name] for plan in plans) for name in MERGED},
+        config=config,
         variants=_first_of(plan.variants for plan in plans),
         datasets=_first_of(plan.datasets for plan in plans),
         roles=_first_of(plan.roles for plan in plans),
@@ -118,25 +137,27 @@ def merge(runs: Sequence[Results]) -> Results:
         warnings=_union([*(plan.warnings for plan in plans), _warnings(cells.values())]),
     )
     return Results(
-        " + ".join(run.name for run in merged),
-        replace(plan, key=digest([run.plan.key for run in merged])),
-        rows,
-        _first_of(run.failures for run in merged),
-        _first_of(run.damaged for run in merged),
-        tuple(store for run in merged for store in run.stores),
-        tuple(messages),
+        name=" + ".join(run.name for run in merged),
+        plan=replace(plan, key=digest([run.plan.key for run in merged])),
+        rows=rows,
+        failures=_first_of(run.failures for run in merged),
+        damaged=_first_of(run.damaged for run in merged),
+        stores=tuple(store for run in merged for store in run.stores),
+        messages=tuple(messages),
     )
 
 
 def _first_of(mappings: Iterable[Mapping[str, T]]) -> dict[str, T]:
-    """One mapping of several; of a key that two have, the first's value."""
+    """Merge mappings; a key that several have keeps its first value."""
     values: dict[str, T] = {}
     for mapping in mappings:
-        values = {**values, **mapping, **values}
+        for key, value in mapping.items():
+            values.setdefault(key, value)
     return values
 
 
 def _union(lists: Iterable[Iterable[Any]]) -> list[Any]:
+    """Merge lists, each value once."""
     return list(dict.fromkeys(value for values in lists for value in values))
 
 
@@ -146,7 +167,11 @@ def _warnings(cells: Iterable[PlannedCell]) -> list[str]:
     for cell in cells:
         seeds.setdefault(cell.variant, set()).add(cell.seed)
     every = set().union(*seeds.values())
-    fewer = [f"{name} has {', '.join(map(str, sorted(some)))}" for name, some in seeds.items() if some < every]
+    fewer = []
+    for name, present in seeds.items():
+        if present < every:
+            numbers = ", ".join(map(str, sorted(present)))
+            fewer.append(f"{name} has {numbers}")
     return [f"not every row has every seed: {listed(fewer)}"] if fewer else []
 
 
@@ -157,26 +182,32 @@ def incompatible(run: Results, other: Results) -> list[str]:
     """
     free = (DATA, ROWS, *(f"{choice}." for choice in CHOICE))
     reasons = []
-    for name, (one, two) in differing_facts(run, other).items():
-        known = UNSET not in (one, two) and name.startswith(COMPARED_WHERE_KNOWN)
-        if known or not f"{name}.".startswith(free):
-            reasons.append(f"{name} is {one}, not {two}")
+    for name, values in differing_facts(run, other).items():
+        is_known = UNSET not in values and name.startswith(COMPARED_WHERE_KNOWN)
+        if is_known or not f"{name}.".startswith(free):
+            reasons.append(f"{name} is {values.first}, not {values.second}")
     return reasons
 
 
-def differing_facts(run: Results, other: Results) -> dict[str, tuple[str, str]]:
+def differing_facts(run: Results, other: Results) -> dict[str, Values]:
     """Return config keys, data and provenance in which two runs differ, with the value of each; `UNSET` for none."""
-    one, two = facts_of(run), facts_of(other)
-    pairs = {name: (one.get(name, UNSET), two.get(name, UNSET)) for name in dict.fromkeys([*one, *two])}
-    return {name: values for name, values in pairs.items() if values[0] != values[1]}
+    facts = facts_of(run)
+    other_facts = facts_of(other)
+    differing = {}
+    for name in facts | other_facts:
+        values = Values(facts.get(name, UNSET), other_facts.get(name, UNSET))
+        if values.first != values.second:
+            differing[name] = values
+    return differing
 
 
 def facts_of(results: Results) -> dict[str, str]:
     """Name a run's config keys, data, and the provenance of its rows; several values of a name are joined."""
     plan = results.plan
     facts = {name: shown(value) for name, value in flat(plan.config).items()}
-    for name, of_data in (plan.datasets | {"the pretraining corpus": plan.pretraining}).items():
-        facts[DATA + name] = f"{of_data['recordings']} recordings, fingerprint {of_data['fingerprint']}"
+    sources = plan.datasets | {"the pretraining corpus": plan.pretraining}
+    for name, data in sources.items():
+        facts[DATA + name] = f"{data['recordings']} recordings, fingerprint {data['fingerprint']}"
     values: dict[str, set[str]] = {}
     for row in results.rows.values():
         provenance = {name: value for name, value in row.provenance.items() if name not in NOT_COMPARED}
@@ -184,7 +215,9 @@ def facts_of(results: Results) -> dict[str, str]:
             provenance.pop("precision")
         for name, value in flat(provenance, ROWS).items():
             values.setdefault(name, set()).add(shown(value))
-    return facts | {name: ", ".join(sorted(several)) for name, several in sorted(values.items())}
+    for name in sorted(values):
+        facts[name] = ", ".join(sorted(values[name]))
+    return facts
 
 
 def shown(value: Any) -> str:
@@ -198,8 +231,11 @@ def shown(value: Any) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Return the first `MAX_LISTED` names, and the number of the rest."""
+    text = "; ".join(names[:MAX_LISTED])
     rest = len(names) - MAX_LISTED
-    return "; ".join(names[:MAX_LISTED]) + (f"; and {rest} more" if rest > 0 else "")
+    if rest > 0:
+        text += f"; and {rest} more"
+    return text
 
 
 def pack(results: Results, file: Path) -> None:
@@ -210,12 +246,14 @@ def pack(results: Results, file: Path) -> None:
     files += [f"cells/{key}.error.json" for key in results.failures]
     files += [f"pretrained/{key}/{RECORD_FILE}" for row in results.rows.values() for key in row.encoders]
     for store, name in product(results.stores, files):
-        if (path := store.root / name).is_file():
+        path = store.root / name
+        if path.is_file():
             contents.setdefault(name, path.read_bytes())
     buffer = BytesIO()
     with ZipFile(buffer, "w") as archive:
-        for name, content in sorted(contents.items()):  # ZipInfo dates a file to 1980
-            archive.writestr(ZipInfo(name), content, ZIP_STORED if name.endswith(".npz") else ZIP_DEFLATED)
+        for name, content in sorted(contents.items()):
+            compression = ZIP_STORED if name.endswith(".npz") else ZIP_DEFLATED
+            archive.writestr(ZipInfo(name), content, compression)  # ZipInfo dates a file to 1980
     write_atomic(file, buffer.getvalue())
 
 
@@ -226,8 +264,8 @@ def unpack(file: Path, folder: Path) -> Store:
     """
     with reading(file, "pack it again with `report --archive`"), ZipFile(file) as archive:
         members = store_members(archive)
-        size, packed = sum(member.file_size for member in members.values()), file.stat().st_size
-        if size > MOST_TIMES * packed:
+        size = sum(member.file_size for member in members.values())
+        if size > MOST_TIMES * file.stat().st_size:
             raise ValueError(f"it unpacks to {size:,} bytes, more than an archive of a run")
         for name, member in members.items():
             path = folder / name
