@@ -25,19 +25,23 @@ def computers_of(record: Mapping[str, Any]) -> Sequence[Computer]:
 def processor_text(computer: Computer) -> str:
     """Return name, kernels and instructions of a device: 'AMD EPYC 7402, Zen, AVX2', 'NVIDIA H200, SkylakeX'."""
     device = computer["device"]
-    return ", ".join(device[name] for name in ("name", "kernels", "instructions") if device.get(name))
+    stated = [name for name in ("name", "kernels", "instructions") if device.get(name)]
+    return ", ".join(device[name] for name in stated)
 
 
 def computer_text(computer: Computer) -> str:
     """Return processor, threads of a CPU, and precision: 'AMD EPYC 7402, Zen, AVX2, threads: 1, float32'."""
     device = computer["device"]
-    threads = f", threads: {device['threads']}" if device["type"] == "cpu" else ""
-    return f"{processor_text(computer)}{threads}, {computer['precision']}"
+    text = processor_text(computer)
+    if device["type"] == "cpu":
+        text += f", threads: {device['threads']}"
+    return f"{text}, {computer['precision']}"
 
 
 def package_facts(computer: Computer) -> dict[str, str]:
     """Return the versions of the packages that compute scores."""
-    return {name: computer["versions"][name] for name in MOVING if name in computer["versions"]}
+    versions = computer["versions"]
+    return {name: versions[name] for name in MOVING if name in versions}
 
 
 def environment_of(row: Row, record: Mapping[str, Any] | None) -> list[tuple[str, str]]:
@@ -46,12 +50,14 @@ def environment_of(row: Row, record: Mapping[str, Any] | None) -> list[tuple[str
     record: of the pretraining, None without one. A fact has several values where the row and its encoder, or parts of
     the pretraining, were computed by different computers.
     """
-    of_encoder = computers_of(record) if record else []
+    encoder_computers = computers_of(record) if record else []
     facts: dict[tuple[str, str], None] = {}
-    for computer in (row.provenance, *of_encoder):
+    for computer in (row.provenance, *encoder_computers):
         facts["processor", processor_text(computer)] = None
         facts |= dict.fromkeys(package_facts(computer).items())
-    for computer in of_encoder if record and record.get("updates") else []:
-        if computer["device"]["type"] == "cpu":
-            facts["threads of a pretraining", str(computer["device"]["threads"])] = None
+    is_trained = bool(record and record.get("updates"))
+    for computer in encoder_computers:
+        device = computer["device"]
+        if is_trained and device["type"] == "cpu":
+            facts["threads of a pretraining", str(device["threads"])] = None
     return list(facts)

@@ -10,19 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmark.results.files import Damaged
 from benchmark.results.metrics import COLUMNS, per_recording
-from benchmark.results.names import ABLATION, BASELINE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, WINDOWS_SHA256
+from benchmark.results.names import ABLATION, BASELINE, HEARTBEAT, METHOD, RECORDING, RETRIEVAL, SWEEP, WINDOWS_SHA256
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
 from reports.computers import environment_of
 
-COORDINATES = ("variant", "evaluation", "dataset", "ratio", "seed", "subset")
-SCORES = (*COORDINATES, "unit", "metric", "value", "undefined", "key")
 STATES = FINISHED, FAILED, DAMAGED, NOT_RUN = "finished", "failed", "damaged", "not run"
 LOSS = "loss"
 HEALTH = ("health", "health_sample")
@@ -31,6 +29,46 @@ Record = Mapping[str, Any]
 """What a pretraining says of itself (pretraining.json)."""
 Records = Mapping[str, Mapping[str, Record]]
 """Variant -> key of a pretraining -> its record, by seed."""
+
+
+class Coordinates(NamedTuple):
+    """What a cell is in its grid, independent of its key."""
+
+    variant: str
+    evaluation: str
+    dataset: str
+    ratio: float
+    seed: int
+    subset: int
+
+
+COORDINATES = Coordinates._fields
+GROUP = ["variant", "evaluation", "dataset", "ratio"]
+"""Coordinates of the cells that differ in seed and labelled subset alone."""
+SCORES = (*COORDINATES, "unit", "metric", "value", "undefined", "key")
+
+
+class CellState(NamedTuple):
+    """One of `STATES`, and the error of a cell in one line."""
+
+    state: str
+    error: str
+
+
+class FinishedCell(NamedTuple):
+    """A planned cell and its row."""
+
+    cell: PlannedCell
+    row: Row
+
+
+class PretrainingRecords(NamedTuple):
+    """The records of the pretrainings of a run."""
+
+    readable: dict[str, Record]
+    """Key of a pretraining -> its record."""
+    unused: list[str]
+    """What is left out, one line each."""
 
 
 @dataclass(frozen=True)
@@ -69,35 +107,37 @@ class Results:
         return pd.DataFrame([self._cell_facts(cell) for cell in self.plan.cells])
 
     def _cell_facts(self, cell: PlannedCell) -> dict[str, Any]:
-        state, error = self.state_of(cell.key)
-        facts = dict(zip(COORDINATES, coordinates(cell), strict=True)) | {
-            "key": cell.key,
-            "state": state,
-            "error": error,
-        }
-        if state != FINISHED:
+        facts = coordinates(cell)._asdict()
+        facts["key"] = cell.key
+        facts |= self.state_of(cell.key)._asdict()
+        if facts["state"] != FINISHED:
             return facts
         row = self.rows[cell.key]
-        facts |= {
-            name: getattr(row, name) for name in ("method", "protocol", "labels", "pretrain_seed", "pretrain_key")
-        }
-        facts |= {name: row.training.get(name) for name in ("best_epoch", "C", "seconds")} | row.counts
-        rates = [part["lr"] for part in row.training.get("parts", [row.training]) if "lr" in part]  # of each fold
+        for name in ("method", "protocol", "labels", "pretrain_seed", "pretrain_key"):
+            facts[name] = getattr(row, name)
+        for name in ("best_epoch", "C", "seconds"):
+            facts[name] = row.training.get(name)
+        facts |= row.counts
+        folds = row.training.get("parts", [row.training])
+        rates = [fold["lr"] for fold in folds if "lr" in fold]
         facts["lr"] = float(np.median(rates)) if rates else None
-        return facts | {"notes": "; ".join(row.notes)}
+        facts["notes"] = "; ".join(row.notes)
+        return facts
 
-    def state_of(self, key: str) -> tuple[str, str]:
-        """Return the state of a cell, one of `STATES`, and its error in one line."""
+    def state_of(self, key: str) -> CellState:
+        """Return the state of a cell."""
         if key in self.rows:
-            return FINISHED, ""
+            return CellState(FINISHED, "")
         if key in self.failures:
-            return FAILED, self.failures[key].line
-        return (DAMAGED, self.damaged[key]) if key in self.damaged else (NOT_RUN, "")
+            return CellState(FAILED, self.failures[key].line)
+        if key in self.damaged:
+            return CellState(DAMAGED, self.damaged[key])
+        return CellState(NOT_RUN, "")
 
     @property
-    def finished(self) -> list[tuple[PlannedCell, Row]]:
-        """The planned cells that have a row, and their rows, in plan order."""
-        return [(cell, self.rows[cell.key]) for cell in self.plan.cells if cell.key in self.rows]
+    def finished(self) -> list[FinishedCell]:
+        """The planned cells that have a row, in plan order."""
+        return [FinishedCell(cell, self.rows[cell.key]) for cell in self.plan.cells if cell.key in self.rows]
 
     def predictions(self, key: str) -> Predictions:
         """Read the test-set predictions of a finished cell. Raises Damaged."""
@@ -109,10 +149,10 @@ class Results:
         test = self.predictions(key)
         if unit == HEARTBEAT:
             return test
-        first = np.unique(test.recording, return_index=True)[1]  # (R,)
+        _, first_window = np.unique(test.recording, return_index=True)  # (R,)
         probability, *_ = per_recording(test.probability, test.truth, test.recording, self.plan.pool)
-        of_first = {name: values[first] for name, values in test.arrays().items()}
-        return Predictions(**of_first | {"probability": probability})
+        recordings = {name: values[first_window] for name, values in test.arrays().items()}
+        return Predictions(**recordings | {"probability": probability})
 
     def predicted(self, cells: Iterable[PlannedCell] | None = None) -> pd.DataFrame:
         """Return the test predictions of finished cells per recording, by default of all that have scores of classes.
@@ -122,28 +162,29 @@ class Results:
         """
         planned = self.plan.cells if cells is None else cells
         scored = [cell for cell in planned if cell.key in self.rows and cell.evaluation != RETRIEVAL]
-        return pd.concat(map(self._predicted_by, scored), ignore_index=True) if scored else pd.DataFrame()
+        if not scored:
+            return pd.DataFrame()
+        return pd.concat([self._predicted_by(cell) for cell in scored], ignore_index=True)
 
     def _predicted_by(self, cell: PlannedCell) -> pd.DataFrame:
-        test, classes = self.predictions(cell.key), self.plan.datasets[cell.dataset]["classes"]
-        probability, truth, names = per_recording(test.probability, test.truth, test.recording, self.plan.pool)
-        first = np.unique(test.recording, return_index=True)[1]  # (R,)
-        lines = {
+        test = self.test_outputs(cell.key, RECORDING)
+        classes = self.plan.datasets[cell.dataset]["classes"]
+        lines = coordinates(cell)._asdict() | {
             "model": self.plan.variants[cell.variant],
-            "recording": np.repeat(names, len(classes)),
-            "patient": np.repeat(test.patient[first], len(classes)),
-            "class": np.tile(classes, len(names)),
-            "label": truth.ravel(),
-            "score": probability.ravel(),
+            "recording": np.repeat(test.recording, len(classes)),
+            "patient": np.repeat(test.patient, len(classes)),
+            "class": np.tile(classes, len(test.recording)),
+            "label": test.truth.ravel(),
+            "score": test.probability.ravel(),
         }
-        return pd.DataFrame(dict(zip(COORDINATES, coordinates(cell), strict=True)) | lines)
+        return pd.DataFrame(lines)
 
     @cached_property
     def pretrainings(self) -> dict[str, dict[str, Record]]:
         """Variant -> key of a pretraining -> its record, of the finished cells, by seed; without unreadable ones."""
-        readable, _ = self._records
+        readable = self._records.readable
         by_variant: dict[str, dict[str, Record]] = {name: {} for name in self.plan.variants}
-        for cell, row in sorted(self.finished, key=lambda pair: pair[1].pretrain_seed or 0):
+        for cell, row in sorted(self.finished, key=lambda finished: finished.row.pretrain_seed or 0):
             for key in row.encoders:
                 if key in readable:
                     by_variant[cell.variant][key] = readable[key]
@@ -154,8 +195,11 @@ class Results:
         row = self.rows.get(key)
         if row is None:
             return []
-        records = [self._records[0].get(one) for one in row.encoders or [""]]
-        return list(dict.fromkeys(fact for record in records for fact in environment_of(row, record)))
+        facts: dict[tuple[str, str], None] = {}
+        for encoder in row.encoders or [""]:
+            record = self._records.readable.get(encoder)
+            facts |= dict.fromkeys(environment_of(row, record))
+        return list(facts)
 
     @cached_property
     def constant(self) -> set[tuple[Any, ...]]:
@@ -166,39 +210,42 @@ class Results:
         first: dict[tuple[Any, ...], str] = {}
         varied = set()
         for cell, _ in self.finished:
-            where = coordinates(cell)[:4]
-            if not is_identical(self, first.setdefault(where, cell.key), self, cell.key):
-                varied.add(where)
+            group = tuple(getattr(cell, name) for name in GROUP)
+            if not is_identical(self, first.setdefault(group, cell.key), self, cell.key):
+                varied.add(group)
         return first.keys() - varied
 
     def varies(self, lines: pd.DataFrame) -> pd.Series[bool]:
         """Tell of each line with variant, evaluation, dataset and ratio whether the predictions of its cells differ."""
-        where = lines[list(COORDINATES[:4])].itertuples(index=False, name=None)
-        return pd.Series([one not in self.constant for one in where], lines.index, dtype=bool)
+        groups = lines[GROUP].itertuples(index=False, name=None)
+        return pd.Series([group not in self.constant for group in groups], lines.index, dtype=bool)
 
     @property
     def unreadable_records(self) -> list[str]:
         """What is not used of the records of pretrainings, one line each."""
-        return self._records[1]
+        return self._records.unused
 
     @cached_property
-    def _records(self) -> tuple[dict[str, Record], list[str]]:
-        """Key -> record; damaged ones, and health measured on the windows of another run, are left out and named."""
+    def _records(self) -> PretrainingRecords:
+        """The records; damaged ones, and health measured on the windows of another run, are left out and named."""
         records: dict[str, Record] = {}
         unused = []
         for key in sorted({key for row in self.rows.values() for key in row.encoders}):
             for store in self.stores:
                 try:
-                    if (record := store.record(key)) is not None:
+                    record = store.record(key)
+                    if record is not None:
                         records.setdefault(key, record)
                 except Damaged as error:
                     unused.append(str(error).replace(f"{store.root}/", ""))
-        samples = {key: record["health_sample"] for key, record in records.items() if record["health"]}
-        if other := [key for key, of in samples.items() if of[WINDOWS_SHA256] != self.plan.health_windows]:
-            for key in other:
-                records[key] = {name: value for name, value in records[key].items() if name not in HEALTH}
-            unused.append(f"health of pretrainings that was measured on the windows of another run: {len(other)}")
-        return records, unused
+        other = 0
+        for key, known in records.items():
+            if known["health"] and known["health_sample"][WINDOWS_SHA256] != self.plan.health_windows:
+                records[key] = {name: value for name, value in known.items() if name not in HEALTH}
+                other += 1
+        if other:
+            unused.append(f"health of pretrainings that was measured on the windows of another run: {other}")
+        return PretrainingRecords(records, unused)
 
 
 def run_of(store: Store, plan: Plan, source: Path) -> Results:
@@ -208,26 +255,32 @@ def run_of(store: Store, plan: Plan, source: Path) -> Results:
     keys = list(dict.fromkeys(cell.key for cell in plan.cells))
     for key in keys:
         try:
-            if (row := store.load_row(key)) is not None:
+            row = store.load_row(key)
+            if row is not None:
                 rows[key] = row
         except Damaged as error:
             damaged[key] = str(error)
-    failures = store.failures([key for key in keys if key not in rows and key not in damaged])
+    without_row = [key for key in keys if key not in rows and key not in damaged]
+    failures = store.failures(without_row)
     return Results(f"{source}@{plan.key}", plan, rows, failures, damaged, (store,))
 
 
-def coordinates(cell: PlannedCell) -> tuple[Any, ...]:
-    """Return the values of `COORDINATES` of a cell, independent of its key."""
-    return tuple(getattr(cell, name) for name in COORDINATES)
+def coordinates(cell: PlannedCell) -> Coordinates:
+    """Return the coordinates of a cell."""
+    return Coordinates(*(getattr(cell, name) for name in COORDINATES))
 
 
-def is_identical(first: Results, one: str, second: Results, two: str) -> bool:
+def is_identical(first: Results, first_key: str, second: Results, second_key: str) -> bool:
     """Tell whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
-    if first.rows[one].scores != second.rows[two].scores:
+    if first.rows[first_key].scores != second.rows[second_key].scores:
         return False
-    arrays, others = first.predictions(one).arrays(), second.predictions(two).arrays()
-    pairs = [(arrays[name], others.get(name)) for name in arrays]
-    return all(b is not None and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
+    arrays = first.predictions(first_key).arrays()
+    others = second.predictions(second_key).arrays()
+    for name, values in arrays.items():
+        other = others.get(name)
+        if other is None or values.shape != other.shape or values.tobytes() != other.tobytes():
+            return False
+    return True
 
 
 def mean_over_subsets(scores: pd.DataFrame) -> pd.DataFrame:
@@ -245,20 +298,22 @@ def learning_curves(pretrainings: Records) -> pd.DataFrame:
     frames = [pd.DataFrame(columns=["variant", "key", "epoch", "measure", "value"])]
     for variant, records in pretrainings.items():
         for key, record in records.items():
-            losses = [{"epoch": epoch, LOSS: loss} for epoch, loss in enumerate(record.get("loss", []), start=1)]
-            if epochs := losses + record.get("health", []):
+            epochs = [{"epoch": epoch, LOSS: loss} for epoch, loss in enumerate(record.get("loss", []), start=1)]
+            epochs += record.get("health", [])
+            if epochs:
                 values = pd.DataFrame(epochs).melt("epoch", var_name="measure").dropna()
                 frames.append(values.assign(variant=variant, key=key))
     return pd.concat(frames[1:] or frames, ignore_index=True)
 
 
-def cell_errors(results: Results, cells: Iterable[PlannedCell]) -> dict[tuple[str, str], list[PlannedCell]]:
-    """Group cells by (state, error); a cell's key reads KEY in the error, so that equal errors are one."""
-    groups: dict[tuple[str, str], list[PlannedCell]] = {}
+def cell_errors(results: Results, cells: Iterable[PlannedCell]) -> dict[CellState, list[PlannedCell]]:
+    """Group cells by their error; a cell's key reads KEY in it, so that equal errors are one."""
+    groups: dict[CellState, list[PlannedCell]] = {}
     for cell in cells:
         state, error = results.state_of(cell.key)
         if error:
-            groups.setdefault((state, error.replace(cell.key, "KEY")), []).append(cell)
+            group = CellState(state, error.replace(cell.key, "KEY"))
+            groups.setdefault(group, []).append(cell)
     return groups
 
 
@@ -303,33 +358,42 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     """
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     present = {cell.variant for cell in cells}
-    roles = {name: role_of(plan, name) for name in plan.variants if name in present}
-    compared, baselines = (
-        [name for name, role in roles.items() if role["role"] == kind] for kind in (METHOD, BASELINE)
-    )
-    groups: dict[tuple[str, str], list[str]] = {}
-    for name, role in roles.items():
-        if role["role"] in (ABLATION, SWEEP):
+    compared, baselines = [], []
+    groups: dict[tuple[str, str], list[str]] = {}  # method and hyperparameter -> rows
+    for name in plan.variants:
+        role = role_of(plan, name)
+        if name not in present:
+            continue
+        if role["role"] == METHOD:
+            compared.append(name)
+        elif role["role"] == BASELINE:
+            baselines.append(name)
+        elif role["role"] in (ABLATION, SWEEP):
             groups.setdefault((role["of"], role["hyperparameter"]), []).append(name)
-    if rows := (*compared, *baselines):
+    rows = (*compared, *baselines)
+    if rows:
         main = tuple(cell for cell in cells if cell.variant in rows)
-        auprc = ["auprc"] if "multi" in labels_of(plan) else []
-        after = COLUMNS.index("auroc") + 1
-        metrics = dict.fromkeys([*COLUMNS[:after], *auprc, *COLUMNS[after:], *further])
-        yield Layout(evaluation, "", "", rows, tuple(metrics), main, frozenset(baselines))
-    for (base, hyperparameter), changed in groups.items():
+        metrics = list(COLUMNS)
+        if "multi" in labels_of(plan):
+            metrics.insert(COLUMNS.index("auroc") + 1, "auprc")
+        columns = tuple(dict.fromkeys([*metrics, *further]))
+        yield Layout(evaluation, "", "", rows, columns, main, frozenset(baselines))
+    for (method, hyperparameter), changed in groups.items():
         ratios = {cell.ratio for cell in cells if cell.variant in changed}
         at_ratios = [cell for cell in cells if cell.ratio in ratios]
-        unchanged = _unchanged(at_ratios, base, changed)
-        rows = tuple(dict.fromkeys(filter(None, (*changed, unchanged))))
+        unchanged = _unchanged(at_ratios, method, changed)
+        rows = tuple(dict.fromkeys([*changed, unchanged] if unchanged else changed))
         shown = tuple(cell for cell in at_ratios if cell.variant in rows)
-        title = f"{plan.variants.get(base, base)}, {hyperparameter or 'ablations'}"
-        yield Layout(
-            evaluation, f"{base}-{hyperparameter or 'ablations'}", title, rows, ("f1",), shown, unchanged=unchanged
-        )
+        group = hyperparameter or "ablations"
+        title = f"{plan.variants.get(method, method)}, {group}"
+        yield Layout(evaluation, f"{method}-{group}", title, rows, ("f1",), shown, unchanged=unchanged)
 
 
-def _unchanged(cells: Sequence[PlannedCell], base: str, changed: Sequence[str]) -> str:
-    """The row of the method's own settings: a swept value that is its own and has its cells, else the method's row."""
-    keys = {name: {cell.key for cell in cells if cell.variant == name} for name in (base, *changed)}
-    return next((name for name in changed if keys[name] == keys[base]), base) if keys[base] else ""
+def _unchanged(cells: Sequence[PlannedCell], method: str, changed: Sequence[str]) -> str:
+    """Find the row of the method's own settings: a swept value that is its own and has its cells, else the method's."""
+    keys: dict[str, set[str]] = {}
+    for cell in cells:
+        keys.setdefault(cell.variant, set()).add(cell.key)
+    if method not in keys:
+        return ""
+    return next((row for row in changed if keys.get(row) == keys[method]), method)
