@@ -32,15 +32,8 @@ from benchmark.results.names import (
     collapsed,
 )
 from benchmark.results.store import PlannedCell
-from reports.inference import (
-    ScoreColumn,
-    TableStatistics,
-    UnequalTestSets,
-    differences,
-    intervals,
-    score_columns,
-    statistics_of,
-)
+from reports.columns import ScoreColumn, UnequalTestSets, score_columns
+from reports.inference import TableStatistics, differences, intervals, statistics_of
 from reports.jackknife import precision_of_ranking
 from reports.page import PAGE, Chapter, render_page
 from reports.results import FAILED, FINISHED, Record, Results, cell_errors, evaluations_of, layouts

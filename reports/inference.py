@@ -20,10 +20,10 @@ procedure"). Two rows are equivalent where two one-sided tests find their differ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, product
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,11 +31,9 @@ from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 from scipy.stats import t as student
 
-from benchmark.results.arrays import Doubles
-from benchmark.results.metrics import COLUMNS, RECALLS
+from benchmark.results.arrays import Doubles, Ints, Positions
 from benchmark.results.names import OVERALL, UNTRAINED, name_on
-from benchmark.results.store import PlannedCell, Predictions
-from reports.jackknife import JACKKNIFED, leave_one_out
+from reports.columns import COLUMN_ID, ScoreColumn, score_columns
 from reports.results import Layout, Results
 
 LEVEL, POWER = 0.05, 0.8
@@ -52,37 +50,12 @@ EPSILON = 1e-9
 """Standard errors and differences below it are rounding."""
 DETECTABLE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
 """Times the pretrainings for which the detectable difference is stated."""
-COLUMN_ID = ["unit", "ratio", "dataset", "metric"]
 ENDS = ["low", "high", "low_holm", "high_holm"]
 INTERVALS = [*COLUMN_ID, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds"]
 PAIRS = [
     *COLUMN_ID, "first", "second", "difference", *ENDS, "p", "p_holm", "p_equivalent", "patients_se", "seeds_se", "df",
     "seeds", *DETECTABLE.values(),
 ]  # fmt: skip
-
-
-class UnequalTestSets(Exception):
-    """Two cells of one dataset have different test windows; the message names both."""
-
-
-@dataclass(frozen=True)
-class ScoreColumn:
-    """A metric on a dataset, or Overall, at one label ratio: scores of all rows with each patient left out."""
-
-    unit: str
-    ratio: float
-    dataset: str
-    """'' for Overall."""
-    metric: str
-    rows: dict[str, list[Doubles]]
-    """Variant -> (S, 1 + P) of each dataset, which add up to the score; NaN where a seed has no score."""
-    is_crossfitted: bool = False
-    """Whether parts of the test patients have encoders of their own, in one of the datasets."""
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The values of `COLUMN_ID`."""
-        return {name: getattr(self, name) for name in COLUMN_ID}
 
 
 @dataclass(frozen=True)
@@ -93,6 +66,32 @@ class TableStatistics:
     pairs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIRS))
 
 
+class ScoreVariance(NamedTuple):
+    """The mean of a score over seeds, and the variance of that mean."""
+
+    mean: float
+    seeds_variance: float
+    """0 for a single seed."""
+    patients_variance: float
+    """NaN where a score without a patient is undefined, and for a single patient."""
+    seeds: int
+    """Seeds that have a score."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Scores or differences whose tests are corrected together, n of them; arrays are (n,)."""
+
+    mean: Doubles
+    seeds_variance: Doubles
+    patients_variance: Doubles
+    seeds: Ints
+    freedom: Doubles
+    """Degrees of freedom of `seeds_variance`."""
+    patients: int
+    planned_seeds: int
+
+
 def statistics_of(results: Results, layout: Layout, unit: str) -> TableStatistics:
     """Compute the statistics of a table in one score unit from its predictions. Raises UnequalTestSets."""
     competing = [cell for cell in layout.cells if cell.variant not in layout.baselines]
@@ -100,85 +99,35 @@ def statistics_of(results: Results, layout: Layout, unit: str) -> TableStatistic
     return TableStatistics(intervals(columns), pairwise(columns))
 
 
-def score_columns(
-    results: Results, cells: Sequence[PlannedCell], metrics: Sequence[str], unit: str
-) -> Iterator[ScoreColumn]:
-    """Yield the columns of the finished cells of an evaluation, Overall last at each ratio. Raises UnequalTestSets."""
-    metrics = [metric for metric in metrics if metric in (*JACKKNIFED, *RECALLS)]
-    cells = [cell for cell in cells if cell.key in results.rows]
-    seeds = sorted({cell.seed for cell in cells})
-    crossfitted = {name for name, facts in results.plan.datasets.items() if facts.get("crossfitted")}
-    for ratio in dict.fromkeys(cell.ratio for cell in cells):
-        parts: dict[str, dict[str, list[Doubles]]] = {}
-        for dataset in results.plan.datasets:
-            here = [cell for cell in cells if (cell.ratio, cell.dataset) == (ratio, dataset)]
-            for metric, rows in _blocks(results, here, seeds, unit, metrics).items():
-                blocks_of = {name: [block] for name, block in rows.items()}
-                yield ScoreColumn(unit, ratio, dataset, metric, blocks_of, dataset in crossfitted)
-                if metric in COLUMNS and any(np.isfinite(block[:, 0]).any() for block in rows.values()):
-                    for name, block in rows.items():
-                        parts.setdefault(name, {}).setdefault(dataset, []).append(block)
-        counts = {name: sum(map(len, blocks.values())) for name, blocks in parts.items()}
-        most = max(counts.values(), default=0)
-        whole = {name: parts[name].values() for name, count in counts.items() if count == most}
-        overall = {name: [np.sum(blocks, axis=0) / most for blocks in of] for name, of in whole.items()}
-        if overall:
-            yield ScoreColumn(unit, ratio, "", OVERALL, overall, bool(crossfitted.intersection(*parts.values())))
-
-
-def _blocks(
-    results: Results, cells: Sequence[PlannedCell], seeds: Sequence[int], unit: str, metrics: Sequence[str]
-) -> dict[str, dict[str, Doubles]]:
-    """Metric -> variant -> (S, 1 + P) scores of cells with the same test windows, means over subsets; NaN: no cell."""
-    scores: dict[str, dict[str, Doubles]] = {}
-    first: Predictions | None = None
-    for key in dict.fromkeys(cell.key for cell in cells):
-        row, predictions = results.rows[key], results.predictions(key)
-        first = first or predictions
-        for name in ("patient", "recording", "truth"):
-            if not np.array_equal(getattr(first, name), getattr(predictions, name)):
-                raise UnequalTestSets(
-                    f"cells {next(iter(scores))} and {key} were tested on different windows of {row.dataset} ({name} "
-                    "differs): their difference cannot be paired; run the plan again on one version of the data"
-                )
-        scores[key] = leave_one_out(predictions, unit, metrics, multi=row.labels == "multi", pool=results.plan.pool)
-    blocks: dict[str, dict[str, Doubles]] = {}
-    variants = [name for name in results.plan.variants if any(cell.variant == name for cell in cells)]
-    for metric, variant in product(metrics, variants):
-        keys = {seed: [cell.key for cell in cells if (cell.variant, cell.seed) == (variant, seed)] for seed in seeds}
-        missing = np.full_like(scores[cells[0].key][metric], np.nan)
-        by_seed = [np.mean([scores[key][metric] for key in of] or [missing], axis=0) for of in keys.values()]
-        blocks.setdefault(metric, {})[variant] = np.stack(by_seed)
-    return blocks
-
-
-def variances(blocks: Sequence[Doubles], is_crossfitted: bool = False) -> tuple[float, float, float, int]:
-    """Compute mean, V_seeds, V_patients and number of seeds of a score, the sum of a (S, 1 + P) block per dataset.
-
-    Seeds without a score are left out. V_seeds is 0 for a single seed; V_patients is NaN where a score without a
-    patient is undefined, or there is one patient.
-    """
+def variances(blocks: Sequence[Doubles], is_crossfitted: bool = False) -> ScoreVariance:
+    """Compute mean and variances of a score, the sum of a (S, 1 + P) block per dataset, over the seeds that have it."""
     total = np.sum([block[:, 0] for block in blocks], axis=0)  # (S,)
-    scored = np.isfinite(total)
-    seeds = int(scored.sum())
-    if not seeds:
-        return np.nan, np.nan, np.nan, 0
-    of_seeds = float(total[scored].var(ddof=1)) / seeds if seeds > 1 else 0.0
-    of_patients = 0.0
-    for block in blocks:
-        patients = block.shape[1] - 1
-        if patients < 2:
-            return float(total[scored].mean()), of_seeds, np.nan, seeds
-        pseudo = -(patients - 1) * block[scored, 1:]  # (S, P) up to a constant of each seed
-        pseudo = pseudo - pseudo.mean(axis=1, keepdims=True)
-        common = pseudo.mean(axis=0)  # (P,)
-        of_patient = seeds * float((common**2).sum()) / (patients - 1)
-        rest = 0.0  # of a cross-fitting nothing is subtracted: each seed deals anew
-        if seeds > 1 and not is_crossfitted:
-            rest = float(((pseudo - common) ** 2).sum()) / ((seeds - 1) * (patients - 1))
-        of_patients += max(0.0, of_patient - rest) / seeds / patients
-    of_patients *= enlargement(seeds) if is_crossfitted else 1.0
-    return float(total[scored].mean()), of_seeds, of_patients, seeds
+    is_scored = np.isfinite(total)  # (S,)
+    seeds = int(is_scored.sum())
+    if seeds == 0:
+        return ScoreVariance(np.nan, np.nan, np.nan, 0)
+    scores = total[is_scored]
+    seeds_variance = float(scores.var(ddof=1)) / seeds if seeds > 1 else 0.0
+    patients_variance = sum(_patients_variance(block[is_scored, 1:], is_crossfitted) for block in blocks)
+    if is_crossfitted:
+        patients_variance *= enlargement(seeds)
+    return ScoreVariance(float(scores.mean()), seeds_variance, patients_variance, seeds)
+
+
+def _patients_variance(left_out: Doubles, is_crossfitted: bool) -> float:
+    """Compute V_patients of scores (S, P) with each patient left out; NaN for fewer than two patients."""
+    seeds, patients = left_out.shape
+    if patients < 2:
+        return np.nan
+    pseudo = -(patients - 1) * left_out  # (S, P) up to a constant of each seed
+    pseudo = pseudo - pseudo.mean(axis=1, keepdims=True)
+    common = pseudo.mean(axis=0)  # (P,)
+    between_patients = seeds * float((common**2).sum()) / (patients - 1)
+    rest = 0.0  # of a cross-fitting nothing is subtracted: each seed deals anew
+    if seeds > 1 and not is_crossfitted:
+        squares = float(((pseudo - common) ** 2).sum())
+        rest = squares / ((seeds - 1) * (patients - 1))
+    return float(max(0.0, between_patients - rest) / seeds / patients)
 
 
 def enlargement(seeds: int) -> float:
@@ -188,11 +137,13 @@ def enlargement(seeds: int) -> float:
 
 def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """Compute a line per row of each column: `COLUMN_ID`, variant, mean, low, high, errors and seeds."""
-    lines = [
-        one.identity | {"variant": list(one.rows)} | _tested(list(one.rows.values()), one.is_crossfitted)
-        for one in columns
-    ]
-    frame = _joined([one | {"mean": one["difference"]} for one in lines], INTERVALS)
+    lines = []
+    for column in columns:
+        tests = _tested(list(column.rows.values()), column.is_crossfitted)
+        tests["mean"] = tests["difference"]
+        tests["variant"] = list(column.rows)
+        lines.append(column.identity | tests)
+    frame = _joined(lines, INTERVALS)
     frame[["low", "high"]] = frame[["low", "high"]].clip(0, 1)
     return frame
 
@@ -206,58 +157,121 @@ def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """
     families = []
     for column in columns:
-        if pairs := list(combinations(column.rows, 2)):
-            rows = column.rows
-            differences = [[a - b for a, b in zip(rows[one], rows[other], strict=True)] for one, other in pairs]
-            first, second = zip(*pairs, strict=True)
-            tests = _tested(differences, column.is_crossfitted, len(rows))
-            families.append(column.identity | {"first": first, "second": second} | tests)
+        pairs = list(combinations(column.rows, 2))
+        if not pairs:
+            continue
+        differences = [_difference(column.rows[first], column.rows[second]) for first, second in pairs]
+        tests = _tested(differences, column.is_crossfitted, len(column.rows))
+        tests["first"] = [first for first, _ in pairs]
+        tests["second"] = [second for _, second in pairs]
+        families.append(column.identity | tests)
     return _joined(families, PAIRS)
 
 
+def _difference(first: Sequence[Doubles], second: Sequence[Doubles]) -> list[Doubles]:
+    """Subtract the (S, 1 + P) blocks of one row from those of another, dataset by dataset."""
+    return [one - other for one, other in zip(first, second, strict=True)]
+
+
 def _joined(families: Sequence[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    frames = [*map(pd.DataFrame, families)] or [pd.DataFrame(columns=columns)]
+    """Join families of lines to one frame with the columns that are named."""
+    frames = [pd.DataFrame(family) for family in families]
+    if not frames:
+        return pd.DataFrame(columns=columns)
     return pd.concat(frames, ignore_index=True)[columns]
 
 
 def _tested(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, rows: int = 0) -> dict[str, Any]:
-    """Intervals and tests of one family of scores or differences.
+    """Compute intervals and tests of one family of scores or differences: name of `PAIRS` -> (n,).
 
     rows: number of rows that the differences are between; 0 for scores, whose variances over seeds are not moderated.
     """
-    computed = [variances(blocks, is_crossfitted) for blocks in scores]
-    mean, of_seeds, of_patients, seeds = map(np.array, zip(*computed, strict=True))
-    most, patients = len(scores[0][0]), min(block.shape[1] - 1 for block in scores[0])
-    freedom = np.maximum(seeds - 1.0, 0.0)
-    moderated = (seeds == most) & (seeds > 1) & (of_seeds > EPSILON**2)
-    prior, prior_freedom = common_variance(of_seeds[moderated], most - 1)
-    prior_freedom = min(prior_freedom, max(0, rows - 2) * (most - 1))  # that of the rows outside a pair
-    of_seeds[moderated] = (freedom * of_seeds + prior_freedom * prior)[moderated] / (freedom + prior_freedom)[moderated]
-    freedom[moderated] += prior_freedom
-    error, df = _error(of_seeds, of_patients, freedom, patients)
-    error[(error < EPSILON) & (np.abs(mean) > EPSILON)] = np.nan  # without scatter there is nothing to test with
+    family = _moderated(_family_of(scores, is_crossfitted), rows)
+    has_several_seeds = family.seeds > 1
+    size = np.abs(family.mean)
+    error, df = _error(family)
+    error[(error < EPSILON) & (size > EPSILON)] = np.nan  # without scatter there is nothing to test with
+    is_same = error < EPSILON  # one run under two names
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(error < EPSILON, 1.0, 2 * student.sf(np.abs(mean) / error, df))  # one run under two names
-        p_equivalent = np.where(error < EPSILON, 0.0, student.sf((MARGIN - np.abs(mean)) / error, df))
-    half, half_holm = (student.isf(level / 2, df) * error for level in (LEVEL, _holm_levels(p)))
-    ends = {"difference": mean, "low": mean - half, "high": mean + half}
-    ends |= {"low_holm": mean - half_holm, "high_holm": mean + half_holm}
-    statistics = {name: np.clip(end, -1, 1) for name, end in ends.items()}
-    statistics |= {"p": p, "p_holm": holm(p), "p_equivalent": holm(p_equivalent), "patients_se": np.sqrt(of_patients)}
-    statistics |= {"seeds_se": np.where(seeds > 1, np.sqrt(of_seeds), np.nan), "df": df, "seeds": seeds}
+        p = np.where(is_same, 1.0, 2 * student.sf(size / error, df))
+        p_equivalent = np.where(is_same, 0.0, student.sf((MARGIN - size) / error, df))
+    half = student.isf(LEVEL / 2, df) * error
+    half_holm = student.isf(_holm_levels(p) / 2, df) * error
+    tests = {
+        "difference": family.mean,
+        "low": family.mean - half,
+        "high": family.mean + half,
+        "low_holm": family.mean - half_holm,
+        "high_holm": family.mean + half_holm,
+    }
+    for name in tests:
+        tests[name] = np.clip(tests[name], -1, 1)
+    tests["p"] = p
+    tests["p_holm"] = holm(p)
+    tests["p_equivalent"] = holm(p_equivalent)
+    tests["patients_se"] = np.sqrt(family.patients_variance)
+    tests["seeds_se"] = np.where(has_several_seeds, np.sqrt(family.seeds_variance), np.nan)
+    tests["df"] = df
+    tests["seeds"] = family.seeds
     for times, name in DETECTABLE.items():
-        of_patients_then = of_patients
-        if is_crossfitted:
-            of_patients_then = of_patients * enlargement(times * most) / enlargement(most)
-        detectable = _detected(of_seeds / times, of_patients_then, freedom + (times - 1) * seeds, patients)
-        statistics[name] = np.where((seeds > 1) | (times == 1), detectable, np.nan)
-    return statistics
+        more = _with_pretrainings(family, times, is_crossfitted)
+        is_known = has_several_seeds | (times == 1)
+        tests[name] = np.where(is_known, _detectable(more), np.nan)
+    return tests
 
 
-def _detected(of_seeds: Doubles, of_patients: Doubles, freedom: Doubles, patients: int) -> Doubles:
-    """True difference that one test finds with power 80 %."""
-    error, df = _error(of_seeds, of_patients, freedom, patients)
-    return np.asarray((student.isf(LEVEL / 2, df) + student.isf(1 - POWER, df)) * error)
+def _family_of(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool) -> Family:
+    """Estimate mean and variances of scores or differences, each a list of (S, 1 + P) blocks."""
+    estimates = pd.DataFrame([variances(blocks, is_crossfitted) for blocks in scores])
+    seeds = estimates["seeds"].to_numpy()
+    return Family(
+        mean=estimates["mean"].to_numpy(),
+        seeds_variance=estimates["seeds_variance"].to_numpy(),
+        patients_variance=estimates["patients_variance"].to_numpy(),
+        seeds=seeds,
+        freedom=np.maximum(seeds - 1.0, 0.0),
+        patients=min(block.shape[1] - 1 for block in scores[0]),
+        planned_seeds=len(scores[0][0]),
+    )
+
+
+def _moderated(family: Family, rows: int) -> Family:
+    """Draw the variances over seeds towards the one that all pairs of the column share (Smyth, 2004)."""
+    row_freedom = family.planned_seeds - 1
+    chosen = (family.seeds == family.planned_seeds) & (family.seeds > 1) & (family.seeds_variance > EPSILON**2)
+    prior, prior_freedom = common_variance(family.seeds_variance[chosen], row_freedom)
+    prior_freedom = min(prior_freedom, max(0, rows - 2) * row_freedom)  # that of the rows outside a pair
+    squares = family.freedom * family.seeds_variance + prior_freedom * prior
+    freedom = np.where(chosen, family.freedom + prior_freedom, family.freedom)
+    variance = np.divide(squares, freedom, out=family.seeds_variance.copy(), where=chosen)
+    return replace(family, seeds_variance=variance, freedom=freedom)
+
+
+def _with_pretrainings(family: Family, times: int, is_crossfitted: bool) -> Family:
+    """Return a family as it would be with `times` as many pretrainings."""
+    patients_variance = family.patients_variance
+    if is_crossfitted:
+        planned = family.planned_seeds
+        patients_variance = patients_variance * enlargement(times * planned) / enlargement(planned)
+    freedom = family.freedom + (times - 1) * family.seeds
+    variance = family.seeds_variance / times
+    return replace(family, seeds_variance=variance, patients_variance=patients_variance, freedom=freedom)
+
+
+def _error(family: Family) -> tuple[Doubles, Doubles]:
+    """Compute standard errors and degrees of freedom (n,), (n,) (Hillis, 2007)."""
+    total = family.seeds_variance + family.patients_variance
+    share = np.full(total.shape, np.inf)  # of the variance to that over seeds
+    np.divide(total, family.seeds_variance, out=share, where=family.seeds_variance > EPSILON**2)
+    df = np.where(family.freedom > 0, family.freedom, np.inf) * share**2
+    return np.sqrt(total), np.clip(df, 1, max(1, family.patients - 1))
+
+
+def _detectable(family: Family) -> Doubles:
+    """Compute the true differences (n,) that one test finds with power `POWER`."""
+    error, df = _error(family)
+    quantiles = student.isf(LEVEL / 2, df) + student.isf(1 - POWER, df)
+    return np.asarray(quantiles * error)
 
 
 def expected_difference(effective: Sequence[float], seeds: int) -> float:
@@ -266,9 +280,17 @@ def expected_difference(effective: Sequence[float], seeds: int) -> float:
     effective: test patients of each dataset (`benchmark.data.audit.SizeOfTest`).
     """
     inverse = sum(1 / patients for patients in effective) / len(effective) ** 2
-    of_seeds = np.array([SPREAD_SEEDS**2 * inverse / seeds if seeds > 1 else 0.0])
-    of_patients = np.array([SPREAD_PATIENTS**2 * inverse])
-    return float(_detected(of_seeds, of_patients, np.array([seeds - 1.0]), round(min(effective)))[0])
+    seeds_variance = SPREAD_SEEDS**2 * inverse / seeds if seeds > 1 else 0.0
+    family = Family(
+        mean=np.zeros(1),
+        seeds_variance=np.array([seeds_variance]),
+        patients_variance=np.array([SPREAD_PATIENTS**2 * inverse]),
+        seeds=np.array([seeds]),
+        freedom=np.array([seeds - 1.0]),
+        patients=round(min(effective)),
+        planned_seeds=seeds,
+    )
+    return float(_detectable(family)[0])
 
 
 def median_detectable(pairs: pd.DataFrame, times: int = 1) -> float:
@@ -277,52 +299,58 @@ def median_detectable(pairs: pd.DataFrame, times: int = 1) -> float:
     return float(overall[DETECTABLE[times]].dropna().median())
 
 
-def _error(of_seeds: Doubles, of_patients: Doubles, freedom: Doubles, patients: int) -> tuple[Doubles, Doubles]:
-    """Standard error and degrees of freedom (Hillis, 2007)."""
-    total = of_seeds + of_patients
-    share = np.divide(total, of_seeds, out=np.full(total.shape, np.inf), where=of_seeds > EPSILON**2)
-    return np.sqrt(total), np.clip(np.where(freedom > 0, freedom, np.inf) * share**2, 1, max(1, patients - 1))
-
-
-def common_variance(of_seeds: Doubles, freedom: int) -> tuple[float, float]:
+def common_variance(seeds_variances: Doubles, freedom: int) -> tuple[float, float]:
     """Compute the variance s0^2 and degrees of freedom d0 of the prior of variances with `freedom` each (Smyth, 2004).
 
-    From the moments of their logarithms; fewer than three have none.
+    Both follow from the moments of the logarithms; fewer than three variances have no prior.
     """
-    if len(of_seeds) < 3 or freedom < 1:
+    if len(seeds_variances) < 3 or freedom < 1:
         return 0.0, 0.0
-    logs = np.log(of_seeds)
+    logs = np.log(seeds_variances)
     centre = float(logs.mean() - digamma(freedom / 2) + np.log(freedom / 2))
     excess = float(logs.var(ddof=1) - polygamma(1, freedom / 2))
     if excess <= 1e-6:
         return float(np.exp(centre)), 1e6
     half = float(brentq(lambda x: polygamma(1, x) - excess, 1e-3, 1 + 1 / excess))
-    return float(np.exp(centre + digamma(half) - np.log(half))), 2 * half
+    variance = np.exp(centre + digamma(half) - np.log(half))
+    return float(variance), 2 * half
 
 
 def holm(p: Doubles) -> Doubles:
     """Adjust the p values (n,) of one family; NaN stays NaN and does not count."""
-    order = np.argsort(p)[: np.isfinite(p).sum()]
+    order = _finite_in_order(p)
+    remaining = np.arange(len(order), 0, -1)
+    raised = np.maximum.accumulate(p[order] * remaining)
     adjusted = np.full(len(p), np.nan)
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)))
+    adjusted[order] = np.minimum(1, raised)
     return adjusted
 
 
 def _holm_levels(p: Doubles) -> Doubles:
-    """(n,) level that each p value is held against in Holm's procedure; that of the first accepted for the rest."""
-    order = np.argsort(p)[: np.isfinite(p).sum()]
-    steps = LEVEL / np.arange(len(order), 0, -1)
-    rejected = np.minimum.accumulate(p[order] < steps)
+    """Compute the level (n,) that each p value is held against; that of the first accepted one for all after it."""
     levels = np.full(len(p), LEVEL)
-    levels[order] = np.where(rejected, steps, steps[min(rejected.sum(), len(steps) - 1)] if len(steps) else LEVEL)
+    order = _finite_in_order(p)
+    if len(order):
+        steps = LEVEL / np.arange(len(order), 0, -1)
+        rejected = np.minimum.accumulate(p[order] < steps)
+        first_accepted = min(rejected.sum(), len(steps) - 1)
+        levels[order] = np.where(rejected, steps, steps[first_accepted])
     return levels
+
+
+def _finite_in_order(p: Doubles) -> Positions:
+    """Find the positions of the finite p values (n,), the smallest first."""
+    finite = int(np.isfinite(p).sum())
+    return np.argsort(p)[:finite]
 
 
 def both_ways(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return each pair twice, as the difference of each of its rows, `variant`, from the other, `reference`."""
+    forward = pairs.rename(columns={"first": "variant", "second": "reference"})
     mirrored = pairs.rename(columns={"first": "reference", "second": "variant"})
-    mirrored[["difference", *ENDS]] = -pairs[["difference", "high", "low", "high_holm", "low_holm"]].to_numpy()
-    return pd.concat([pairs.rename(columns={"first": "variant", "second": "reference"}), mirrored], ignore_index=True)
+    swapped = ["difference", "high", "low", "high_holm", "low_holm"]
+    mirrored[["difference", *ENDS]] = -pairs[swapped].to_numpy()
+    return pd.concat([forward, mirrored], ignore_index=True)
 
 
 def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFrame:
@@ -333,16 +361,22 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     untrained one of that kind. Two columns are added, `significant` and `equivalent`. Empty where nothing is compared.
     """
     overall = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
-    pairs = both_ways(statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"]))
+    pairs = statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"])
+    pairs = both_ways(pairs)
     if pairs.empty:
         return judged(pairs)
     rows = list(dict.fromkeys(overall["variant"]))
-    best = str(overall.groupby("variant", sort=False)["mean"].mean().idxmax())
-    candidates = {row: (unchanged, name_on(UNTRAINED, row.partition("+")[2]), UNTRAINED, best) for row in rows}
-    reference = {row: next(name for name in of if name in rows) for row, of in candidates.items()}
-    chosen = pairs[pairs["reference"] == pairs["variant"].map(reference)]
+    means = overall.groupby("variant", sort=False)["mean"].mean()
+    best = str(means.idxmax())
+    reference_of = {}
+    for row in rows:
+        _, _, encoder = row.partition("+")
+        candidates = (unchanged, name_on(UNTRAINED, encoder), UNTRAINED, best)
+        reference_of[row] = next(name for name in candidates if name in rows)
+    chosen = pairs[pairs["reference"] == pairs["variant"].map(reference_of)]
     order = chosen.assign(ratio=-chosen["ratio"], variant=chosen["variant"].map(rows.index))
-    return judged(chosen.loc[order.sort_values(["ratio", "variant"]).index].reset_index(drop=True))
+    in_order = order.sort_values(["ratio", "variant"]).index
+    return judged(chosen.loc[in_order].reset_index(drop=True))
 
 
 def judged(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -42,10 +42,12 @@ def leave_one_out(
     probability, truth, owner = predictions.probability, predictions.truth, predictions.patient
     part = predictions.part
     if unit != HEARTBEAT:
-        first = np.unique(predictions.recording, return_index=True)[1]  # (n,) recordings from here
-        owner, part = owner[first], None if part is None else part[first]
+        _, first_window = np.unique(predictions.recording, return_index=True)  # (n,) recordings from here
+        owner = owner[first_window]
+        if part is not None:
+            part = part[first_window]
         probability, truth, _ = per_recording(probability, truth, predictions.recording, pool)
-    patient = np.unique(owner, return_inverse=True)[1]  # (n,)
+    _, patient = np.unique(owner, return_inverse=True)  # (n,)
     scores = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean over no class is NaN
@@ -53,7 +55,8 @@ def leave_one_out(
             score = FAST.get(name) or computed_anew(name)
             if part is not None and name in METRICS and METRICS[name].is_ranking:
                 score = by_part(score, part, classes)
-            scores[name] = macro_means(score(truth, probability, patient, multi), classes)
+            values = score(truth, probability, patient, multi)  # (1 + P,) or (1 + P, C)
+            scores[name] = macro_means(values, classes)
     return scores
 
 
@@ -67,23 +70,28 @@ def macro_means(values: Doubles, classes: Bools | None) -> Doubles:
         by_class = np.where(classes, by_class, np.nan)
     is_undefined = np.isnan(by_class)
     is_held = is_undefined & ~is_undefined.all(axis=1, keepdims=True)
-    return np.asarray(np.nanmean(np.where(is_held, by_class[0], by_class), axis=1))
+    held = np.where(is_held, by_class[0], by_class)
+    return np.asarray(np.nanmean(held, axis=1))
 
 
 def by_part(score: Score, part: Ints, classes: Bools | None) -> Score:
     """Return the mean (1 + P,) of a score over parts (n,), each of patients of its own; one without a score is none."""
 
     def mean(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
-        without = np.zeros(1 + patient.max() + 1)  # (1 + P,) how much less the sum over parts is
+        less = np.zeros(1 + patient.max() + 1)  # (1 + P,) by how much the sum over parts is lower
         total, parts = 0.0, 0
         for number in np.unique(part):
-            here = part == number
-            names, local = np.unique(patient[here], return_inverse=True)
-            values = macro_means(score(truth[here], probability[here], local, multi), classes)  # (1 + its patients,)
+            is_in_part = part == number
+            truth_in, probability_in = truth[is_in_part], probability[is_in_part]
+            patients, patient_in = np.unique(patient[is_in_part], return_inverse=True)
+            values = macro_means(score(truth_in, probability_in, patient_in, multi), classes)  # (1 + its patients,)
             if np.isfinite(values[0]):
-                total, parts = total + values[0], parts + 1
-                without[1 + names] = values[0] - values[1:]
-        return np.asarray((total - without) / parts if parts else np.full(without.shape, np.nan))
+                total += values[0]
+                parts += 1
+                less[1 + patients] = values[0] - values[1:]
+        if parts == 0:
+            return np.full(less.shape, np.nan)
+        return np.asarray((total - less) / parts)
 
     return mean
 
@@ -92,7 +100,8 @@ def computed_anew(metric: str) -> Score:
     """Return a score that computes a metric anew without each patient, for one that has no faster form."""
 
     def score(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
-        return np.array([METRICS[metric].score(truth[rest], probability[rest], multi) for rest in _remaining(patient)])
+        compute = METRICS[metric].score
+        return np.array([compute(truth[rest], probability[rest], multi) for rest in _remaining(patient)])
 
     return score
 
@@ -106,7 +115,8 @@ def f1(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Dou
 
 def accuracy(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
     """Compute the share of the lines with all labels right."""
-    return _mean((decide(probability, multi=multi) == truth).all(axis=1)[:, None], patient)
+    is_right = (decide(probability, multi=multi) == truth).all(axis=1)  # (n,)
+    return _mean(is_right[:, None], patient)
 
 
 def brier(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
@@ -119,56 +129,72 @@ def brier(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> 
 
 def mean_of(column: int) -> Score:
     """Return the score that is the mean of a column of predictions."""
-    return lambda truth, hits, patient, multi: _mean(hits[:, [column]], patient)
+
+    def score(truth: Ints, hits: Floats, patient: Positions, multi: bool) -> Doubles:
+        return _mean(hits[:, [column]], patient)
+
+    return score
 
 
 def by_class(ranking: Callable[[Bools, Floats, Positions], Doubles]) -> Score:
     """Return the score that ranks each class against the rest; NaN without both signs."""
 
     def score(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
-        values = [ranking(sign == 1, column, patient) for sign, column in zip(truth.T, probability.T, strict=True)]
+        columns = zip(truth.T == 1, probability.T, strict=True)  # (n,) each
+        values = [ranking(is_positive, column, patient) for is_positive, column in columns]
         return np.stack(values, axis=1)  # (1 + P, C)
 
     return score
 
 
 def _sums(values: NDArray[np.generic], patient: Positions) -> Doubles:
-    """(1 + P, K) sums of (n, K) values over all lines, then over those of all patients but one."""
+    """Sum values (n, K) over all lines, then over those of all patients but one: (1 + P, K)."""
     by_patient = np.stack([np.bincount(patient, weights=column) for column in values.T], axis=1)  # (P, K)
     total = by_patient.sum(axis=0)
     return np.vstack([total, total - by_patient])
 
 
 def _mean(values: NDArray[np.generic], patient: Positions) -> Doubles:
-    """(1 + P, 1) mean of (n, 1) values."""
-    return shares(_sums(values, patient), _sums(np.ones_like(values), patient))
+    """Average values (n, 1) over all lines, then over those of all patients but one: (1 + P, 1)."""
+    lines = _sums(np.ones_like(values), patient)
+    return shares(_sums(values, patient), lines)
 
 
 def _remaining(patient: Positions) -> Iterator[Bools]:
     """Yield which lines (n,) remain on the whole test set, then without each patient."""
-    yield from (patient != one for one in range(-1, patient.max() + 1))
+    for number in range(-1, patient.max() + 1):
+        yield patient != number
 
 
 def _area(positive: Bools, score: Floats, patient: Positions) -> Doubles:
-    """(1 + P,) area under the ROC curve: share of the pairs of both signs that the positive line wins, ties half."""
-    signs = np.stack([positive, ~positive], axis=1)
-    ranked = [np.sort(score[sign]) for sign in signs.T]  # positives, negatives
-    below, up_to = (
-        [np.searchsorted(values, score, side) for values in reversed(ranked)] for side in ("left", "right")
-    )  # of the negatives, then of the positives
-    won_by, lost_by = ((one + other) / 2 for one, other in zip(below, up_to, strict=True))  # (n,) each
-    won = np.where(positive, won_by, ranked[0].size - lost_by)  # pairs that the line is part of and the positive wins
+    """Compute the area under the ROC curve (1 + P,): share of the pairs that the positive line wins, ties half."""
+    positives = np.sort(score[positive])
+    negatives = np.sort(score[~positive])
+    won_as_positive = _number_below(negatives, score)  # (n,)
+    lost_as_negative = len(positives) - _number_below(positives, score)  # (n,)
+    won = np.where(positive, won_as_positive, lost_as_negative)  # pairs of the line that the positive one wins
     without = np.bincount(patient, weights=won)  # (P,) counts the pairs within a patient twice
-    for group in np.split(np.argsort(patient, kind="stable"), np.cumsum(np.bincount(patient))[:-1]):
-        if 0 < positive[group].sum() < len(group):
-            pairs = score[group][positive[group]][:, None] - score[group][~positive[group]]
-            without[patient[group[0]]] -= (pairs > 0).sum() + (pairs == 0).sum() / 2
+    by_patient = np.argsort(patient, kind="stable")  # (n,)
+    ends = np.cumsum(np.bincount(patient))  # (P,)
+    for number, lines in enumerate(np.split(by_patient, ends[:-1])):
+        is_positive, scored = positive[lines], score[lines]
+        gaps = scored[is_positive][:, None] - scored[~is_positive]
+        without[number] -= (gaps > 0).sum() + (gaps == 0).sum() / 2
     total = won[positive].sum()
-    return shares(np.append(total, total - without), _sums(signs, patient).prod(axis=1))
+    signs = np.stack([positive, ~positive], axis=1)
+    pairs = _sums(signs, patient).prod(axis=1)  # (1 + P,)
+    return shares(np.append(total, total - without), pairs)
+
+
+def _number_below(ordered: Floats, score: Floats) -> Doubles:
+    """Count the values, in rising order, that are below each score (n,), an equal one as half."""
+    below = np.searchsorted(ordered, score, "left")
+    up_to = np.searchsorted(ordered, score, "right")
+    return np.asarray((below + up_to) / 2)
 
 
 def _average_precision(positive: Bools, score: Floats, patient: Positions) -> Doubles:
-    """(1 + P,) mean over the positive lines of the precision at their probability."""
+    """Compute the mean over the positive lines of the precision at their probability: (1 + P,)."""
     order = np.argsort(-score, kind="stable")  # (n,)
     positive, score, patient = positive[order], score[order], patient[order]
     return np.array([precision_of_ranking(positive[rest], score[rest]) for rest in _remaining(patient)])
@@ -178,13 +204,20 @@ def precision_of_ranking(positive: Bools, score: Floats) -> float:
     """Return the average precision of lines (n,) in falling order of their score (n,); NaN without both signs."""
     if not 0 < positive.sum() < len(positive):
         return np.nan
-    last = np.append(np.flatnonzero(np.diff(score)), len(score) - 1)  # (K,) of each distinct score
+    last = np.append(np.flatnonzero(np.diff(score)), len(score) - 1)  # (K,) the last line of each distinct score
     hits = np.cumsum(positive)[last]  # (K,)
-    return float((np.diff(hits, prepend=0) * hits / (last + 1)).sum() / hits[-1])
+    new_hits = np.diff(hits, prepend=0)  # (K,)
+    precision = new_hits * hits / (last + 1)  # (K,) of a line times its new hits
+    return float(precision.sum() / hits[-1])
 
 
-FAST: dict[str, Score] = {"f1": f1, "auroc": by_class(_area), "acc": accuracy, "auprc": by_class(_average_precision)}
-FAST["brier"] = brier
+FAST: dict[str, Score] = {
+    "f1": f1,
+    "auroc": by_class(_area),
+    "acc": accuracy,
+    "auprc": by_class(_average_precision),
+    "brier": brier,
+}
 FAST |= {name: mean_of(column) for column, name in enumerate(RECALLS)}
 """Metric -> its values by class with each patient left out."""
 JACKKNIFED = (*COLUMNS, "auprc", "brier")

@@ -34,7 +34,8 @@ from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.sheets import read_columns
 from benchmark.results.store import Predictions
 from reports.build import csv
-from reports.inference import COLUMN_ID, POWER, ScoreColumn, intervals, judged, pairwise
+from reports.columns import COLUMN_ID, ScoreColumn
+from reports.inference import POWER, intervals, judged, pairwise
 from reports.jackknife import JACKKNIFED, leave_one_out
 from reports.score_tables import LATEX, MARKDOWN, Style, number_text, with_marks
 from reports.verdict import finding_text, points_text

@@ -38,7 +38,8 @@ from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNI
 from benchmark.results.store import ENCODER_AGAIN, PlannedCell, Store
 from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_record
-from reports.inference import intervals, score_columns
+from reports.columns import score_columns
+from reports.inference import intervals
 from reports.results import Results, run_of
 from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
 

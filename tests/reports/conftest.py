@@ -17,7 +17,7 @@ import pytest
 from benchmark.results.files import digest
 from benchmark.results.names import RECORD_FILE
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, record_bytes
-from reports.inference import ScoreColumn
+from reports.columns import ScoreColumn
 from reports.jackknife import leave_one_out
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}

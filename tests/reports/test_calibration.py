@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 from benchmark.results.store import Predictions
-from reports.inference import LEVEL, MARGIN, POWER, ScoreColumn, pairwise
+from reports.columns import ScoreColumn
+from reports.inference import LEVEL, MARGIN, POWER, pairwise
 from reports.jackknife import leave_one_out
 from tests.conftest import SHARED
 from tests.reports.conftest import Scatter, simulated_columns

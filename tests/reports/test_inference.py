@@ -12,21 +12,19 @@ import pytest
 from scipy import stats
 
 from benchmark.results.names import OVERALL
+from reports.columns import ScoreColumn, UnequalTestSets, score_columns
 from reports.inference import (
     LEVEL,
     MARGIN,
     SPREAD_PATIENTS,
     SPREAD_SEEDS,
-    ScoreColumn,
     TableStatistics,
-    UnequalTestSets,
     common_variance,
     differences,
     expected_difference,
     holm,
     intervals,
     pairwise,
-    score_columns,
     statistics_of,
     variances,
 )
