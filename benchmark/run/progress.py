@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Self
 from benchmark.results.files import digested_json, read_digested_json, write_atomic
 from benchmark.results.names import visible
 from benchmark.results.store import Store
-from benchmark.run.grid import Cell
 from benchmark.screen import LINE_SECONDS, Console, duration, note, open_bars
 
 if TYPE_CHECKING:
@@ -66,9 +65,8 @@ class GridProgress:
         self.console, self.store = console, store
         self.total = {"pretrainings": len(work.pretrainings), "cells": len(work.cells)}
         self.done, self.failed = Counter[str](), Counter[str]()
-        self.to_do = Counter(cell.evaluation for cell in work.cells)
         self.seconds: dict[str, list[float]] = {}
-        """Evaluation -> what each finished cell took."""
+        """Evaluation -> what each finished job of cells took."""
         self.began = self.printed = time.monotonic()
         self.bars = open_bars(console, with_time=False)
         self.stages = {stage: self.bars.add_task(stage, total=count, text="") for stage, count in self.total.items()}
@@ -85,29 +83,23 @@ class GridProgress:
 
     def end(self, job: Job, endings: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
-        for part, ending in zip(job.parts, endings, strict=True):
-            if isinstance(part, Cell):
-                self.to_do[part.evaluation] -= 1
-                if not ending.failure:
-                    self.seconds.setdefault(part.evaluation, []).append(ending.seconds)
+        spent = sum(ending.seconds for ending in endings)
+        if job.evaluation and spent:
+            self.seconds.setdefault(job.evaluation, []).append(spent)
+        for ending in endings:
             (self.failed if ending.failure else self.done)["pretrainings" if job.is_pretraining else "cells"] += 1
             if ending.failure:
                 where = f"; traceback in {ending.file}" if ending.failure.traceback else ""
                 note(self.console, f"FAILED  {ending.name}: {ending.failure.line}{where}")
 
-    def time_left(self, stage: str, at_a_time: int) -> float | None:
-        """Estimate the seconds to the end of a stage; None where nothing tells.
-
-        Of the cells by those of each evaluation that are finished, with so many tasks at a time.
-        """
-        if stage == "pretrainings":
-            return self.bars.tasks[self.stages[stage]].time_remaining
-        left = {name: count for name, count in self.to_do.items() if count}
-        if not left or not left.keys() <= self.seconds.keys():
+    def cells_left(self, running: Sequence[Job], waiting: Sequence[Job]) -> float | None:
+        """Estimate the seconds that the cells still take, by finished jobs of each evaluation; None where one lacks."""
+        jobs = [job for job in (*running, *waiting) if not job.is_pretraining]
+        if not all(job.evaluation in self.seconds for job in jobs):
             return None
-        return sum(count * fmean(self.seconds[name]) for name, count in left.items()) / max(1, at_a_time)
+        return sum(fmean(self.seconds[job.evaluation]) for job in jobs) / max(1, len(running))
 
-    def refresh(self, running: Sequence[Job], remark: str = "") -> None:
+    def refresh(self, running: Sequence[Job], waiting: Sequence[Job], remark: str = "") -> None:
         """Read how far the running pretrainings are, and show it, with a remark beside the cells."""
         folders = [self.store.pretrained / job.key for job in running if job.is_pretraining]
         trained = [progress for folder in folders if (progress := read_progress(folder))]
@@ -119,7 +111,7 @@ class GridProgress:
             texts += [f"{progress.name} {progress.text}" for progress in shown]
             texts += [remark] if remark and stage == "cells" else []
             self.bars.update(bar, completed=ended)
-            eta = self.time_left(stage, len(running))
+            eta = self.cells_left(running, waiting) if stage == "cells" else self.bars.tasks[bar].time_remaining
             text = "; ".join(texts) + (f", about {duration(eta)} to go" if eta else "")
             self.bars.update(bar, text=visible(text))
             lines.append(f"{stage} {text}")

@@ -61,6 +61,11 @@ class Job:
         """Key of its first part."""
         return self.parts[0].key
 
+    @property
+    def evaluation(self) -> str:
+        """Evaluation of its first cell; '' for a pretraining."""
+        return self.parts[0].evaluation if isinstance(self.parts[0], Cell) else ""
+
 
 @dataclass(frozen=True)
 class Work:
@@ -293,7 +298,7 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                     for useless in [other for other in waiting if job.key in other.after]:
                         waiting.remove(useless)
                         watch.end(useless, given_up(useless, reason, context.store))
-            watch.refresh(list(running.values()), engine.remark)
+            watch.refresh(list(running.values()), waiting, engine.remark)
     except EngineLost:
         raise  # nobody is there who could be asked to stop
     except BaseException:

@@ -48,12 +48,12 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
         ):
             progress.end(random, ended(random))
             write(5, 10, "epoch 2/3 loss 1.5")
-            progress.refresh([pmq])
+            progress.refresh([pmq], [])
             progress.bars.refresh()
             progress.end(pmq, ended(pmq, Failure("ValueError: no\nmore", "trace")))
             progress.end(first, ended(first))
             progress.end(second, ended(second, Failure("ValueError: no")))
-            progress.refresh([], "no worker is there")
+            progress.refresh([], [], "no worker is there")
     begun, failed, also_failed, later, finished = pipe.getvalue().splitlines()
     assert begun == "pretrainings 1 of 2; pmq epoch 2/3 loss 1.5; cells 0 of 4; 0 failed"
     assert failed == "FAILED  part of pmq pretrain seed 42: ValueError: no; traceback in error.json"
@@ -66,11 +66,12 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
     assert "\x1b[?25h" in shown.rpartition("epoch 2/3")[2]  # the cursor
 
 
-def test_the_time_of_the_cells_is_by_the_finished_ones_of_each_evaluation(bench: Bench) -> None:
+def test_the_time_of_the_cells_is_by_the_finished_jobs_of_each_evaluation(bench: Bench) -> None:
     work = bench.missing()
-    _, first, second, *_ = jobs_of(work)
+    _, tuned, probed, pmq, *waiting = jobs_of(work)
+    assert [job.evaluation for job in waiting] == [tuned.evaluation, probed.evaluation]
     progress = GridProgress(open_console(io.StringIO()), work, bench.store)
-    progress.end(first, [Ending(first.parts[0].name, seconds=10.0)])
-    assert progress.time_left("cells", 2) is None
-    progress.end(second, [Ending(second.parts[0].name, seconds=30.0)])
-    assert progress.time_left("cells", 2) == (10.0 + 30.0) / 2
+    progress.end(tuned, [Ending(tuned.parts[0].name, seconds=10.0)])
+    assert progress.cells_left([pmq, probed], waiting) is None
+    progress.end(probed, [Ending(probed.parts[0].name, seconds=30.0)])
+    assert progress.cells_left([pmq, waiting[0]], waiting[1:]) == (10.0 + 30.0) / 2
