@@ -266,7 +266,9 @@ def renaming(name: str, columns: Iterable[str]) -> str:
     """Return '; rename ecg_id to recording' where a column may be meant by a needed name."""
     for column in columns:
         letters = re.sub("[^a-z]", "", column.lower())
-        if column not in (*NEEDED, *OPTIONAL) and (letters in ALSO[name] or get_close_matches(letters, [name])):
+        is_free = column not in NEEDED and column not in OPTIONAL
+        is_similar = letters in ALSO[name] or bool(get_close_matches(letters, [name]))
+        if is_free and is_similar:
             return f"; rename {column} to {name}"
     return ""
 
@@ -290,7 +292,8 @@ def with_rows(file: Path, written: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd
         raise ValueError(f"{file}: no row has its classes and recordings; Results.predicted() has those of the rows")
     every = pd.concat([rows[written.columns.intersection(rows.columns)], written])
     is_shared = every["recording"].map(identifier).isin(shared)
-    if without := every.loc[~is_shared, "recording"].nunique():
+    without = every.loc[~is_shared, "recording"].nunique()
+    if without:
         notes.append(f"Recordings that the file or the rows lack, and that are left out: {without}.")
     return every[is_shared], notes
 

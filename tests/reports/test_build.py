@@ -1,11 +1,7 @@
-"""A report's files: all from the rows alone, whole, and named with what failed; classes score as with scikit-learn.
-
-The page answers first, folds the rest, escapes what comes from a store, and loads nothing from elsewhere.
-"""
+"""A report's files: all from the rows alone, whole, and named with what failed; classes score as with scikit-learn."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -251,44 +247,6 @@ def test_patient_retrieval_has_intervals_over_patients_and_accuracy_beside_it(
     line = [cell.strip() for cell in text.splitlines()[-1].split("|")]
     assert line[1:3] + line[6:8] == ["PMQ", interval, "–", "100.0"]
     assert interval in page
-
-
-@pytest.fixture
-def write_page(write_store: WriteStore, tmp_path: Path) -> Callable[..., str]:
-    """The page of the made-up store with changes."""
-
-    def write(**changes: object) -> str:
-        build_report(load(write_store(**changes)), tmp_path / "out")
-        return (tmp_path / "out" / "report.html").read_text()
-
-    return write
-
-
-def test_the_page_answers_before_all_that_is_folded(write_page: Callable[..., str]) -> None:
-    page = write_page()
-    assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
-    order = [
-        "Cells: 29 of 32 finished, 1 failed, 2 not run; ",
-        "1 problem<",
-        "<h2>Fine-tuned",
-        'class="part"',
-        "Scores by class",
-    ]
-    places = [page.index(text) for text in order]
-    assert places == sorted(places)
-    assert page.index("<table") < page.index('class="part"')
-    assert "RuntimeError: the loss is not finite" in page
-
-
-def test_what_comes_from_a_store_is_text(write_page: Callable[..., str]) -> None:
-    def hostile(plan: Plan) -> Plan:
-        titles = {name: f"<script>{title}</script>" for name, title in plan.variants.items()}
-        return replace(plan, variants=titles, warnings=["<b>none</b>"])
-
-    page = write_page(alter_plan=hostile)
-    assert "<script" not in page
-    assert "<b>none" not in page
-    assert "&lt;script&gt;PMQ&lt;/script&gt;" in page
 
 
 def test_pretrainings_stand_by_row_and_seed_and_untrained_encoders_are_one_line(

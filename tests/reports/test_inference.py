@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from benchmark.results.names import OVERALL
-from reports.columns import ScoreColumn, UnequalTestSets, score_columns
+from reports.columns import ScoreColumn
 from reports.inference import (
     LEVEL,
     MARGIN,
@@ -217,16 +217,3 @@ def test_overall_is_the_mean_of_the_columns_and_an_interval_contains_its_point(
         columns = [means[0.3, "moco", dataset, metric] for dataset, metric in places]
         assert means[0.3, "moco", "", OVERALL] == pytest.approx(np.mean(columns))
         assert (0.1, "pmq", "", OVERALL) not in means.index
-
-
-def test_cells_that_were_tested_on_other_windows_are_not_compared(
-    write_predictions: WritePredictions,
-) -> None:
-    one, other = (
-        simulated_predictions(np.random.default_rng(seed), methods=1, seeds=1, patients=20, scatter=Scatter())[0, 0]
-        for seed in (1, 2)
-    )
-    root = write_predictions({("random", "ptb-xl", 0.1, 41): one, ("pmq", "ptb-xl", 0.1, 41): other})
-    results = load(root)
-    with pytest.raises(UnequalTestSets, match=r"different windows of ptb-xl \(truth differs\)"):
-        list(score_columns(results, results.plan.cells, ["f1"], "recording"))
