@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from benchmark.cli.export import find
+from benchmark.cli.tune import check_searchable
 from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared, write_index
 from benchmark.data.splits import Part
@@ -244,3 +246,5 @@ def test_what_has_one_encoder_is_refused_or_says_so(bench: Bench, cohorts: Cohor
     )
     with pytest.raises(DatasetError, match=r"^ptb-xl.rhythm@chapman.all: everybody in chapman .*data\.folds=null"):
         joins_of(config, cohorts, Path())
+    with pytest.raises(ConfigError, match=r"^tune: every patient is tested \(data.folds=3\).*data.folds=null"):
+        check_searchable(bench.config)
