@@ -27,7 +27,7 @@ def test_what_cannot_be_used_is_refused_before_any_data(
     monkeypatch.chdir(tmp_path)
     lines = {
         write("learns", Path("features"), features=9): "features 9, but 3 windows give (3, 6); a row each is needed",
-        write("learns", Path("names"), pretraining=("ptbx",)): "'ptbx' are unknown (did you mean 'ptb-xl'?)",
+        write("learns", Path("names"), pretraining=("ptbx",)): "unknown pretraining data 'ptbx' (did you mean 'PTB'?)",
         write("frozen", Path("frozen")): f"it cannot be fine-tuned: {WHY_FROZEN}; add a probe, e.g. --evaluate",
     }
     for word, line in lines.items():
