@@ -302,7 +302,8 @@ def learning_curves(pretrainings: Records) -> pd.DataFrame:
             epochs += record.get("health", [])
             if epochs:
                 values = pd.DataFrame(epochs).melt("epoch", var_name="measure").dropna()
-                frames.append(values.assign(variant=variant, key=key))
+                if len(values):
+                    frames.append(values.assign(variant=variant, key=key))
     return pd.concat(frames[1:] or frames, ignore_index=True)
 
 

@@ -38,10 +38,10 @@ def expectation(config: Config, views: Mapping[str, Prepared]) -> str:
     in_parts = {name: replace(spec, folds=FOLDS) for name, spec in specs.items()}
     without_split = [name for name, view in views.items() if is_cross_validated(view, in_parts[name])]
     if without_split and not config.data.folds:
-        text += f"; of {detected(in_parts, seeds):.0f} where everybody is tested, with --protocol strict --set "
+        text += f"; of about {detected(in_parts, seeds):.0f} points where everybody is tested, with --protocol strict "
         return (
-            f"{text}data.folds={FOLDS}: with encoders pretrained elsewhere (--pretrain-dataset, or weights as rows) "
-            f"without a further pretraining, with encoders of the same recordings for {FOLDS} times as many"
+            f"{text}--set data.folds={FOLDS}: with encoders pretrained elsewhere (--pretrain-dataset, or weights as "
+            f"rows) without a further pretraining, with encoders of the same recordings for {FOLDS} times as many"
         )
-    how = "; each part has encoders of its own" if crossfitted(config, views) else ""
-    return f"{text}{how}; of {detected(specs, 2 * seeds):.0f} with twice the seeds"
+    text += f", of about {detected(specs, 2 * seeds):.0f} points with twice the seeds"
+    return f"{text}; each part has encoders of its own" if crossfitted(config, views) else text

@@ -154,6 +154,12 @@ def test_pretrainings_have_their_records_and_damaged_ones_and_foreign_health_are
     ]  # fmt: skip
 
 
+def test_curves_leave_out_measures_that_had_no_windows() -> None:
+    untrained = {"health": [{"epoch": 0, "effective_rank": None}]}
+    curves = learning_curves({"random": {"a": untrained}, "pmq": {"b": {"loss": [1.25], **untrained}}})
+    assert curves[["variant", "epoch", "measure", "value"]].to_numpy().tolist() == [["pmq", 1, "loss", 1.25]]
+
+
 def role(kind: str, of: str = "", hyperparameter: str = "", value: Any = None) -> dict[str, Any]:
     return {"role": kind, "of": of, "hyperparameter": hyperparameter, "value": value}
 

@@ -26,7 +26,7 @@ def test_the_number_of_test_patients_and_the_difference_to_expect_are_said_with_
     assert f"test patients: Chapman {everyone}; " in finer
     assert "each part has encoders of its own" in finer
     assert f"test patients: Chapman {everyone}; " not in text
-    of_all = text.rpartition("; ")[2].split()[1]
+    of_all = text.rpartition("; of about ")[2].split()[0]
     assert f"of about {of_all} points" in finer
     assert "each part has" not in expectation(
         small_config({**STRICT, "data.pretrain": "mimic-iv-ecg", "data.folds": 5}), chapman
