@@ -28,7 +28,7 @@ INSTALLED = "ecg-pretrain-bench"
 """The program as the wheel installs it."""
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
-"""Of a window, in the order of its last axis."""
+"""Leads of a window, in the order of its last axis."""
 
 Baseline = Literal[
     "random", "frozen", "features", "full-labels", "supervised", "augmented", "minirocket",
