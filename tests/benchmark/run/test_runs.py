@@ -121,8 +121,8 @@ def test_workers_that_meet_their_time_limit_save_and_others_go_on(tmp_path: Path
     pytest.importorskip("distributed")
     with slurm(tmp_path / "slurm"), runs_in(tmp_path) as runs, scheduler(runs):
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        settings = {"SCHEDULER": "scheduler.json", "LIFETIME": "15s", "PATH": path}
-        command = ["sbatch", "--array=0-11%1", "--time=5", str(ROOT / "docs" / "worker.sbatch")]
+        settings = {"SCHEDULER": "scheduler.json", "LIFETIME": "20s", "PATH": path}
+        command = ["sbatch", "--array=0-39%1", "--time=5", str(ROOT / "docs" / "worker.sbatch")]
         subprocess.run(command, cwd=tmp_path, env=os.environ | ENVIRONMENT | settings, check=True, capture_output=True)
         begin = time.monotonic()
         runs.start(*THERE)
