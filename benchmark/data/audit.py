@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared, skip_summary
-from benchmark.data.signals import AMPLITUDES, LIMB_LEADS, SignalFacts, amplitude_of
+from benchmark.data.signals import AMPLITUDES, LIMB_LEADS, SignalFacts
 from benchmark.data.splits import (
     SEVERAL_LABELS,
     SPLIT_SEED,
@@ -288,8 +288,15 @@ def measured_beats(dataset: Dataset, entries: Sequence[Entry]) -> list[tuple[flo
         with suppress(Unusable):
             recording = dataset.read(entry)
             if rate := heart_rate(recording.signal, recording.fs):
-                beats.append((amplitude_of(recording.signal, recording.fs), rate))
+                beats.append((range_of_beats(recording.signal, round(60 * recording.fs / rate)), rate))
     return beats
+
+
+def range_of_beats(signal: NDArray[np.float32], interval: int) -> float:
+    """Measure the QRS amplitude, mV, of (n, 12): the median over beats and leads of the range in an RR interval."""
+    moving = signal[:, np.ptp(signal, axis=0) > 0].astype(np.float64)  # (n, L)
+    beats = moving[: len(moving) // interval * interval].reshape(-1, interval, moving.shape[1])  # (beats, RR, L)
+    return float(np.median(np.ptp(beats, axis=1)))
 
 
 def heart_rate(signal: NDArray[np.float32], fs: float) -> float:
