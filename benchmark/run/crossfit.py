@@ -67,7 +67,7 @@ def parts_of(columns: Columns, seed: int) -> list[Part]:
     return [Part(dealing, number) for number in range(dealing.parts)]
 
 
-class Source(NamedTuple):
+class Origin(NamedTuple):
     """The dataset that a recording of a corpus comes from, and the recording there."""
 
     dataset: str
@@ -75,10 +75,10 @@ class Source(NamedTuple):
     patient: str
 
 
-def sources_of(corpus: Prepared) -> list[Source]:
-    """Return the source of each recording of a corpus, in its order."""
+def origins_of(corpus: Prepared) -> list[Origin]:
+    """Return the origin of each recording of a corpus, in its order."""
     members = corpus.members or ((corpus, np.arange(len(corpus.entries))),)
-    return [Source(data.dataset_name, int(r), data.entries[r].patient) for data, numbers in members for r in numbers]
+    return [Origin(data.dataset_name, int(r), data.entries[r].patient) for data, numbers in members for r in numbers]
 
 
 def corpus_of_part(corpus: Prepared, columns: Columns, part: Part) -> NDArray[np.int64]:
@@ -91,17 +91,17 @@ def corpus_of_part(corpus: Prepared, columns: Columns, part: Part) -> NDArray[np
     for view, spec in columns.values():
         labelled.setdefault(view.dataset_name, set()).update(tested_recordings(view, spec).tolist())
     chosen = []
-    for index, source in enumerate(sources_of(corpus)):
-        is_usable = source.dataset not in labelled or source.number in labelled[source.dataset]
-        if is_usable and not side_of.get(source.patient):
+    for index, origin in enumerate(origins_of(corpus)):
+        is_usable = origin.dataset not in labelled or origin.number in labelled[origin.dataset]
+        if is_usable and not side_of.get(origin.patient):
             chosen.append(index)
     return np.array(chosen, np.int64)
 
 
 def names_seen(corpus: Prepared, recordings: Iterable[int]) -> list[str]:
     """Return digests of the patients of some recordings of a corpus."""
-    sources = sources_of(corpus)
-    return sorted({digest(sources[index].patient) for index in recordings})
+    origins = origins_of(corpus)
+    return sorted({digest(origins[index].patient) for index in recordings})
 
 
 def refuse_seen(store: Store, key: str, tested: Collection[str]) -> None:

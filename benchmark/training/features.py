@@ -58,7 +58,7 @@ class Rhythm(NamedTuple):
     """Shortest interval over the longest."""
 
 
-class Beats(NamedTuple):
+class AlignedBeats(NamedTuple):
     """The beats of a window, aligned at their QRS centres."""
 
     median: Floats
@@ -133,14 +133,14 @@ def read_by(row: str, features: Floats) -> Floats:
     return features
 
 
-def beats_of(window: Floats) -> Beats:
+def beats_of(window: Floats) -> AlignedBeats:
     """Find and align the beats of a window (S, L)."""
     first, last = unpadded(window)
     centres = qrs_centres(window, first, last)  # (P,)
     samples = centres[:, None] + np.arange(-BEFORE, AFTER)  # (P, T)
     beats = window[np.clip(samples, first, last)]  # (P, T, L)
     rhythm = rhythm_of(centres, first, last)
-    return Beats(np.median(beats, axis=0), beats.std(0).mean(0), rhythm)
+    return AlignedBeats(np.median(beats, axis=0), beats.std(0).mean(0), rhythm)
 
 
 def unpadded(window: Floats) -> tuple[int, int]:
