@@ -15,7 +15,7 @@ import torch
 from benchmark.cli.expected import expectation
 from benchmark.cli.hours import cell_seconds, timed_updates
 from benchmark.cli.main import OK, USAGE
-from benchmark.cli.refusals import are_refused, refuse_audited
+from benchmark.cli.refusals import are_refused, refuse_audited, select_keys
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset, DatasetError, counted
@@ -37,7 +37,7 @@ from benchmark.run.datasets import (
     names_of,
     with_columns,
 )
-from benchmark.run.grid import Grid, Variant, make_grid, select
+from benchmark.run.grid import Grid, Variant, make_grid
 from benchmark.run.tasks import Work, missing
 from benchmark.screen import Console, duration, note
 from reports.words import seeds_named
@@ -65,7 +65,7 @@ def dry_run(
     variants: Variants = None,
 ) -> int:
     """Print what a run refuses and its plan; returns the exit status. Raises ConfigError, DatasetError like a run."""
-    refused = are_refused(config, folders, arguments)
+    refused = are_refused(config, folders, machine, arguments)
     only = vars(arguments).get("only") or ()
     columns = print_dry_run(console, config, folders, machine, arguments.results, variants=variants, only=only)
     if columns:
@@ -101,7 +101,7 @@ def print_dry_run(
         grid = make_grid(config, views, machine, variants)
         work = Work(grid, grid.pretrainings, grid.distinct_cells())
     else:
-        grid = select(grid, only) if only else grid
+        grid = select_keys(grid, only, Store(results))
         work = missing(grid, Store(results))
     cells = len(grid.distinct_cells())
     trained = sum(one.method.trains for one in grid.pretrainings)

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from benchmark import screen as terminal
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import config_names
 from benchmark.results.files import Damaged, flat, holder_of
 from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, RECORD_FILE, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, command
@@ -60,7 +59,7 @@ def explain(arguments: Namespace, console: Console) -> int:
     row = store.load_row(cell.key)
     if row is None:
         failure = store.failures([cell.key]).get(cell.key)
-        again = f"`{command_of(plan)}` goes on"
+        again = f"`{plan.command_line}` goes on"
         state = f"has failed: {failure.line}" if failure else f"is not finished; {again}"
         raise NoResults(f"{describe(cell)} ({cell.key}) {state}")
     sections = list(sections_of(row, store))
@@ -72,16 +71,9 @@ def explain(arguments: Namespace, console: Console) -> int:
             for name, value in values.items():
                 note(console, f"  {name:<{width}}  {value}")
     note(console, "\nto make it again and compare it:")
-    note(console, f"  {command_of(plan)} --only {row.key} --results again")
+    note(console, f"  {plan.command_line} --only {row.key} --results again")
     note(console, f"  {command()} report --compare {store.root} again")
     return OK
-
-
-def command_of(plan: Plan) -> str:
-    """Return the command line that ran a plan; one by its config for a plan of an earlier version."""
-    name = plan.config["name"]
-    config = name if name in config_names() else f"{name}.yaml"
-    return f"{command()} {plan.command or f'run --config {config}'}"
 
 
 def explain_mean(store: Store, plan: Plan, cells: Sequence[PlannedCell], console: Console) -> None:
@@ -96,7 +88,7 @@ def explain_mean(store: Store, plan: Plan, cells: Sequence[PlannedCell], console
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     columns = dict(iter(scores[scores["unit"] == unit].groupby(["dataset", "metric"])))
     if not columns:
-        raise NoResults(f"none of these {len(cells)} cells is finished; `{command_of(plan)}` goes on")
+        raise NoResults(f"none of these {len(cells)} cells is finished; `{plan.command_line}` goes on")
     name, _, _ = describe(cells[0]).partition(f" {cells[0].dataset}")
     each = f"means over seeds{subsets_text(cells)}"
     note(console, f"{name} {cells[0].ratio:g}, per {unit}, in percent; {each}")
@@ -241,7 +233,7 @@ def status(arguments: Namespace, console: Console) -> int:
         rows.setdefault(plan.variants[cell.variant], Counter())[state] += 1
     total = sum(rows.values(), Counter[str]())
     others = [f"{total[name]} {name}" for name in (FAILED, MISSING) if total[name]]
-    note(console, f"run by {command_of(plan)}")
+    note(console, f"run by {plan.command_line}")
     note(console, ", ".join([f"{total[DONE]} of {len(cells)} cells done", *others]))
     table = []
     for title, row in rows.items():

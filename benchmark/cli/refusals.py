@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -20,11 +21,14 @@ from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.card_formats import PACKAGES
 from benchmark.data.prepare import Prepared, key_listing
 from benchmark.data.report_text import TFIDF
-from benchmark.results.files import holder_of
+from benchmark.machine import Machine
+from benchmark.process import EngineLost
+from benchmark.results.files import Damaged, holder_of
 from benchmark.results.names import install
-from benchmark.results.store import Store
+from benchmark.results.store import NoResults, Plan, Store
 from benchmark.run.datasets import audit_run, locate, names_of
-from benchmark.run.engine import HERE
+from benchmark.run.engine import HERE, open_engine
+from benchmark.run.grid import Grid, select
 
 
 class Need(NamedTuple):
@@ -38,16 +42,16 @@ class Need(NamedTuple):
     """What does without it."""
 
 
-def are_refused(config: Config, folders: Folders, arguments: Namespace) -> bool:
+def are_refused(config: Config, folders: Folders, machine: Machine, arguments: Namespace) -> bool:
     """Print an error for each thing that a run refuses before any work; tell whether there is one."""
-    lines = list(refusals(config, folders, arguments))
+    lines = list(refusals(config, folders, machine, arguments))
     for line in lines:
         terminal.error(line)
     return bool(lines)
 
 
-def refusals(config: Config, folders: Folders, arguments: Namespace) -> Iterator[str]:
-    """Yield a line for each missing extra or dataset, each folder or engine that cannot be used, and a store in use."""
+def refusals(config: Config, folders: Folders, machine: Machine, arguments: Namespace) -> Iterator[str]:
+    """Yield a line for each missing extra or dataset, folder, engine or workers that cannot be used, a store in use."""
     for need in needs_of(config, arguments):
         if not any(map(find_spec, need.packages)):
             yield f"{need.what} needs an extra: {install(need.extra)}, or {need.otherwise}"
@@ -63,13 +67,33 @@ def refusals(config: Config, folders: Folders, arguments: Namespace) -> Iterator
     store = Store(arguments.results)
     if store.root.is_dir() and (holder := holder_of(store.lock)):
         yield in_use(store, holder)
-    if arguments.engine != HERE and find_spec("distributed"):
-        from benchmark.run.dask_engine import connect  # here, because it is an extra
-
+    if machine.engine != HERE and find_spec("distributed"):
         try:
-            connect(arguments.engine).close()  # type: ignore[no-untyped-call]
-        except ConfigError as problem:
+            with open_engine(machine.engine, machine.jobs):
+                pass
+        except (ConfigError, EngineLost) as problem:
             yield str(problem)
+
+
+def select_keys(grid: Grid, starts: Sequence[str], store: Store) -> Grid:
+    """Select what `--only` names; all where it names nothing.
+
+    Raises ConfigError for keys of no cell, with the command line of the run of this store that has one.
+    """
+    selected = select(grid, starts) if starts else grid
+    if selected.cells:
+        return selected
+    keys = " ".join(starts)
+    problem = f"--only {keys}: no cell or pretraining of this grid has a key that begins so"
+    plans: list[Plan] = []
+    with suppress(NoResults, Damaged):
+        plans, _ = store.load_plans()
+    for plan in plans:
+        if plan.has_key(starts):
+            raise ConfigError(f"{problem}; the run that has it: {plan.command_line} --only {keys}")
+    raise ConfigError(
+        f"{problem}, and none of a run in {store.root}; `runs --results FOLDER` lists the runs of a store"
+    )
 
 
 def in_use(store: Store, holder: str) -> str:

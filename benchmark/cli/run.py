@@ -15,7 +15,7 @@ import torch
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import dry_run, name_damage
 from benchmark.cli.main import FAILED, OK, USAGE, config_of, folders_of, machine_of
-from benchmark.cli.refusals import are_refused, in_use, refuse_audited
+from benchmark.cli.refusals import are_refused, in_use, refuse_audited, select_keys
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
@@ -47,7 +47,7 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.engine import open_engine
-from benchmark.run.grid import make_grid, refuse_lone_windows, select, variants_of
+from benchmark.run.grid import make_grid, refuse_lone_windows, variants_of
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, context_of, execute, missing
@@ -70,7 +70,7 @@ def run(arguments: Namespace, console: Console) -> int:
             note(console, f"{config.data.source(name).title}: patients are {text}")
     if arguments.dry_run:
         return dry_run(console, config, folders, machine, arguments)
-    if are_refused(config, folders, arguments):
+    if are_refused(config, folders, machine, arguments):
         return USAGE
     datasets = [locate(config, name, folders) for name in names_of(config)]
     with sole_command(Store(arguments.results)):
@@ -90,8 +90,7 @@ def run_grid(
     prepared, warnings = prepare_all(config, datasets, folders, arguments, console)
     forms = external_forms(config, datasets, lambda data, cut: prepare_data(data, config, folders, console, cut))
     grid = make_grid(config, prepared, machine, forms=forms)
-    if arguments.only:
-        grid = select(grid, tuple(arguments.only))
+    grid = select_keys(grid, arguments.only or (), store)
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     folders_used = [*(one.key for one in grid.pretrainings), *caches_of([*prepared.values(), *forms.values()])]
     plan = make_plan(config, prepared, grid, warnings, probe.source)

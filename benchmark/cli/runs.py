@@ -17,7 +17,7 @@ from benchmark.cli.main import OK
 from benchmark.cli.run import sole_command
 from benchmark.config.errors import ConfigError
 from benchmark.results.files import KEY_PATTERN, Damaged
-from benchmark.results.names import command, unknown
+from benchmark.results.names import unknown
 from benchmark.results.store import Store
 from benchmark.screen import Console, note
 
@@ -39,7 +39,7 @@ def runs(arguments: Namespace, console: Console) -> int:
         note(
             console,
             f"{date}  {plan.key}  {len(plan.variants)} rows, {done} of {len(cells)} cells done, {size_text(files)}: "
-            f"{command()} {plan.command or plan.config['name']}",
+            f"{plan.command_line}",
         )
     return OK
 

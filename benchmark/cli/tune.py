@@ -58,7 +58,7 @@ def tune(arguments: Namespace, console: Console) -> int:
     if arguments.dry_run:
         note(console, candidates_text)
         return dry_run(console, config, folders, machine, arguments, variants)
-    if are_refused(config, folders, arguments):
+    if are_refused(config, folders, machine, arguments):
         return USAGE
     datasets = [locate(config, name, folders) for name in names_of(config)]
     with sole_command(store):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field
 from dataclasses import dataclass as plain_dataclass
 from io import BytesIO
@@ -171,7 +171,7 @@ class Plan:
     health_windows: str = ""
     """Digest of the windows that the health of the run's pretrainings is measured on."""
     command: str = ""
-    """Command line that ran it, without the program's name; '' in plans of earlier versions, as `folders`."""
+    """Command line that ran it, without the program's name."""
     folders: list[str] = field(default_factory=list)
     """Names of the folders of its pretrainings in the store, and of its prepared data in the cache."""
 
@@ -179,6 +179,16 @@ class Plan:
     def titles(self) -> dict[str, str]:
         """Title of each dataset by its name, in column order."""
         return {name: str(facts["title"]) for name, facts in self.datasets.items()}
+
+    @property
+    def command_line(self) -> str:
+        """Command line that ran it, with the program's name."""
+        return f"{command()} {self.command}"
+
+    def has_key(self, starts: Sequence[str]) -> bool:
+        """Tell whether the key of a cell or of a pretraining's folder begins with one of `starts`."""
+        keys = [*(cell.key for cell in self.cells), *self.folders]
+        return any(key.startswith(tuple(starts)) for key in keys)
 
     @property
     def pool(self) -> Pool:

@@ -95,7 +95,7 @@ def test_status_and_explain_name_what_is_missing_what_failed_and_what_runs(
     assert main(status) == OK
     shown = capsys.readouterr().out
     assert "9 of 10 cells done, 1 to do\n" in shown
-    assert shown.startswith("run by python run_benchmark.py run --config ")
+    assert shown.startswith("run by python run_benchmark.py ")
     assert "nothing works on the rest" in shown
     copy.save_failure(key, "it", Failure("ValueError: out of luck\nin many words"))
     assert main(explain) == FAILED

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 import torch
@@ -132,7 +132,21 @@ def test_a_cell_is_made_again_from_the_start_of_its_key_and_compared(
     assert "Cells: 1 in both, 1 identical to the bit, 3 only in A, 0 only in B" in capsys.readouterr().out
     assert run("--only", "fffffff") == USAGE
     refused = capsys.readouterr().err
-    assert refused.startswith("error: --only fffffff: no cell or pretraining of this grid has a key that begins so; ")
+    assert refused.startswith(
+        "error: --only fffffff: no cell or pretraining of this grid has a key that begins so, and "
+    )
+
+
+def test_only_with_a_key_of_another_run_prints_the_command_line_of_that_run(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = rows_of(Path("runs"))[0].key
+    assert run("--results", "runs", "--seeds", "43", "--only", key) == USAGE
+    line = capsys.readouterr().err
+    assert "the run that has it: python run_benchmark.py run --config tiny.yaml --device cpu " in line
+    assert line.endswith(f" --only {key}\n")
+    assert run(*shlex.split(line.partition(" run_benchmark.py run ")[2])) == 0
+    assert [one.key for one in rows_of(tmp_path / "runs")] == [key]
 
 
 def test_a_method_that_fails_fails_its_own_cells(
@@ -293,6 +307,7 @@ REFUSED = {
     "a dataset that is too small": (["--datasets", "cpsc2018"], "cannot be scored"),
     "a store in use": (["--results", "locked"], "works on locked"),
     "an engine that does not answer": (["--engine", "tcp://127.0.0.1:1"], "no Dask scheduler answers"),
+    "workers of several threads": (["--engine", "tcp://127.0.0.1:1"], "start the workers with --nthreads 1"),
     "a leak": (["--seeds", "43"], "one patient on both sides"),
 }
 """What is refused -> flags, and words of the error."""
@@ -311,6 +326,10 @@ def test_a_dry_run_refuses_what_the_run_refuses_before_any_work(
         monkeypatch.setattr(refusals, "audit_run", lambda *data: (["one patient on both sides"], []))
     if case == "an engine that does not answer":
         monkeypatch.setattr("benchmark.run.dask_engine.PATIENCE_SECONDS", 1.0)
+    if case == "workers of several threads":
+        client = MagicMock()
+        client.__enter__.return_value.nthreads.return_value = {"tcp://127.0.0.1:2": 2}
+        monkeypatch.setattr("benchmark.run.dask_engine.connect", lambda name: client)
     with file_lock(Store(Path("locked")).lock):
         refused = []
         for further in ([], ["--dry-run"]):
