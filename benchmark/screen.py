@@ -81,8 +81,8 @@ def open_bars(console: Console, *, with_time: bool = True) -> Progress:
     no_wrap = Column(no_wrap=True, overflow="ellipsis")
     is_drawn = console.is_terminal and not console.is_dumb_terminal
     return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=16),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, min_width=12)),
+        BarColumn(bar_width=16, table_column=Column(min_width=16)),
         TextColumn("{task.fields[text]}", markup=False, table_column=no_wrap),
         *([TimeRemainingColumn()] if with_time else []),
         console=console if is_drawn else Console(quiet=True),  # rich before 14.3 ends disabled bars with an empty line

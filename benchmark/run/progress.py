@@ -107,12 +107,15 @@ class GridProgress:
         for stage, bar in self.stages.items():
             shown = trained if stage == "pretrainings" else []
             ended = self.done[stage] + self.failed[stage] + sum(progress.done / progress.total for progress in shown)
-            texts = [f"{self.done[stage]} of {self.total[stage]}"]
-            texts += [f"{progress.name} {progress.text}" for progress in shown]
-            texts += [remark] if remark and stage == "cells" else []
             self.bars.update(bar, completed=ended)
             eta = self.cells_left(running, waiting) if stage == "cells" else self.bars.tasks[bar].time_remaining
-            text = "; ".join(texts) + (f", about {duration(eta)} to go" if eta else "")
+            count = f"{self.done[stage]} of {self.total[stage]}"
+            if eta:  # before the names of tasks, which a narrow terminal cuts
+                count += f", about {duration(eta)} to go"
+            texts = [count, *(f"{progress.name} {progress.text}" for progress in shown)]
+            if remark and stage == "cells":
+                texts.append(remark)
+            text = "; ".join(texts)
             self.bars.update(bar, text=visible(text))
             lines.append(f"{stage} {text}")
         if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:
