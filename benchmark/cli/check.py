@@ -16,6 +16,7 @@ from inspect import getdoc
 from typing import Any, cast
 
 import torch
+from pydantic import ValidationError
 
 from benchmark.cli.main import FAILED, OK
 from benchmark.config.errors import ConfigError
@@ -109,6 +110,7 @@ def check(arguments: Namespace, console: Console) -> int:
         kind: type = find_class("method or encoder", arguments.word, classes, PretrainMethod, Encoder)
     except ValueError as error:
         raise ConfigError(f"{error}; {PAGE} shows how to write one") from None
+    refuse_missing_defaults(kind, arguments.word)
     checks = checks_of(kind, arguments.word)
     note(console, f"{arguments.word}: {len(checks)} checks, at most a minute")
     torch.set_num_threads(1)  # more threads are slower on tensors this small
@@ -123,6 +125,18 @@ def check(arguments: Namespace, console: Console) -> int:
     if failed:
         note(console, f"{failed} of {len(checks)} checks failed; {PAGE} has the contract")
     return FAILED if failed else OK
+
+
+def refuse_missing_defaults(kind: Any, word: str) -> None:
+    """Raise ConfigError for a config of which a field has no default: checks, and runs without --set, build it bare."""
+    try:
+        kind.Config()
+    except ValidationError as error:
+        fields = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing"]
+        if fields:
+            raise ConfigError(f"{word}: give a default to {', '.join(fields)} of {kind.__name__}.Config") from None
+    except Exception:  # the checks say what is wrong
+        return
 
 
 def checks_of(kind: Any, word: str) -> dict[str, Callable[[], object]]:

@@ -144,6 +144,9 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
     where = f"{machine.device.type} in {machine.precision}, {counted(jobs, 'task')} at a time"
     if machine.device.type == "cuda" and not torch.cuda.is_available():  # that of workers elsewhere
         machine = replace(machine, device=torch.device("cpu"))
+    if absent := [name for name, size in sizes.items() if not size.recordings]:
+        yield f"estimate: none without the recordings of {', '.join(absent)}"
+        return
     with torch.random.fork_rng(devices=[]):
         updates = timed_updates(config, machine, work.pretrainings)
         cells = cell_seconds(config, machine, sizes, work)

@@ -69,11 +69,11 @@ def clean(arguments: Namespace, console: Console) -> int:
     else:
         note(console, "a run of an earlier version does not name its folders: pretrainings and prepared data stay")
     would = "would remove" if arguments.dry_run else "removes"
-    for what, paths in groups.items():
+    for group, paths in groups.items():
         if paths:
-            note(console, f"{would} {what} of no run: {len(paths)}, {size_text(paths)}")
+            note(console, f"{would} {len(paths)} {group} that no run of {store.root} needs, {size_text(paths)}")
     if not any(groups.values()):
-        note(console, "a run needs each file that is there")
+        note(console, f"the runs of {store.root} need every file that is there")
     if not arguments.dry_run:
         with sole_command(store):
             remove(path for paths in groups.values() for path in paths)

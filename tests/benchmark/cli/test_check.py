@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cli.main import FAILED, OK
+from benchmark.cli.main import FAILED, OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from run_benchmark import main
@@ -45,6 +45,15 @@ def test_what_a_run_refuses_fails(
     faulty.write_text((DOCS / example).read_text().replace(correct, fault))
     assert main(["check", str(faulty)]) == FAILED
     assert re.search(line, capsys.readouterr().out)
+
+
+def test_a_field_of_a_config_without_a_default_is_named_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faulty = tmp_path / "faulty.py"
+    faulty.write_text((DOCS / "encoder/gru.py").read_text().replace("output: Size = 64", "output: Size"))
+    assert main(["check", str(faulty)]) == USAGE
+    assert capsys.readouterr().err == f"error: {faulty}: give a default to output of GRU.Config\n"
 
 
 def test_a_method_that_states_no_passes_is_refused_beside_others_under_their_budget(
