@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from benchmark.results.arrays import Floats, Ints
-from benchmark.results.metrics import COLUMNS, NO_OTHER, RECALLS, TITLES, class_f1, macro
+from benchmark.results.metrics import NO_OTHER, RECALLS, TITLES, class_f1, macro
 from benchmark.results.names import (
     BOTH,
     EVALUATION_TITLES,
@@ -84,7 +84,7 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     """Write the report of a run under `out`.
 
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
-    further: metrics of the main tables beside F1, AUROC and ACC (`FURTHER`).
+    further: metrics of the main tables beside those of the headline (`FURTHER`).
     """
     from reports.figures import draw_figures, undrawable_titles  # here, because matplotlib loads slowly
 
@@ -259,16 +259,17 @@ def class_tables(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFram
 RETRIEVAL_TEXT = (
     "Share (%) of the test recordings whose nearest other test recording, or one of whose nearest five, is of the same "
     "patient, by the cosine of frozen features (means over windows). Patients with several test recordings alone; in "
-    "brackets 95 % intervals over these patients and the seeds. Chance: recordings drawn at random. Overall: at the "
-    "smallest label share."
+    "brackets 95 % intervals over these patients and the seeds. Chance: recordings drawn at random. Linear probe: at "
+    "the smallest label share."
 )
 
 
 def retrieval_scores(results: Results, unit: str) -> pd.DataFrame:
-    """Score patient retrieval with intervals, then Overall of the linear probe at its smallest label share, per `unit`.
+    """Score patient retrieval with intervals, then the headline, per `unit`, of the linear probe at its smallest share.
 
     Lines as of `intervals`. Raises UnequalTestSets. Rows are scored apart: an encoder of others may lack recordings.
     """
+    headline = results.plan.headline
     columns: list[ScoreColumn] = []
     retrieved: dict[str, list[PlannedCell]] = {}
     for cell in results.plan.cells:
@@ -279,7 +280,7 @@ def retrieval_scores(results: Results, unit: str) -> pd.DataFrame:
     probed = [cell for cell in results.plan.cells if cell.variant in retrieved and cell.evaluation == LINEAR]
     smallest = min((cell.ratio for cell in probed), default=0.0)
     at_smallest = [cell for cell in probed if cell.ratio == smallest]
-    for column in score_columns(results, at_smallest, COLUMNS, unit):
+    for column in score_columns(results, at_smallest, headline.metrics, unit):
         if column.metric == OVERALL:
             columns.append(column)
     return intervals(columns)
@@ -295,7 +296,7 @@ def retrieval_table(results: Results, scores: pd.DataFrame) -> tuple[pd.DataFram
     lacking = scores[is_lacking & is_shown]
     scores = scores[is_shown]
     dataset = scores["dataset"].map(titles).fillna(EVALUATION_TITLES[LINEAR])
-    column = dataset + " " + scores["metric"].map(TITLES)
+    column = dataset + " " + scores["metric"].map(TITLES | {OVERALL: results.plan.headline.words})
     texts = [retrieval_text(score) for score in scores.to_dict("records")]
     lines = scores.assign(column=column, text=texts)
     table = lines.pivot(index="variant", columns="column", values="text").fillna(DASH)

@@ -1,4 +1,4 @@
-"""The columns of a table, a metric on a dataset or Overall, as scores with each patient left out."""
+"""The columns of a table, a metric on a dataset or the headline, as scores with each patient left out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.results.arrays import Doubles
-from benchmark.results.metrics import COLUMNS, RECALLS
+from benchmark.results.metrics import METRICS, RECALLS, ranked_classes
 from benchmark.results.names import OVERALL
 from benchmark.results.store import PlannedCell, Predictions
 from reports.jackknife import JACKKNIFED, leave_one_out
@@ -25,15 +25,17 @@ class UnequalTestSets(Exception):
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """A metric on a dataset, or Overall, at one label ratio: scores of all rows with each patient left out."""
+    """A metric on a dataset, or the headline, at one label ratio: scores of all rows with each patient left out."""
 
     unit: str
     ratio: float
     dataset: str
-    """'' for Overall."""
+    """'' for the headline."""
     metric: str
     rows: dict[str, list[Doubles]]
     """Variant -> (S, 1 + P) of each dataset, which add up to the score; NaN where a seed has no score."""
+    margin: float = np.nan
+    """Rows whose true difference is smaller are equivalent; NaN where equivalence is not asked."""
     is_crossfitted: bool = False
     """Whether parts of the test patients have encoders of their own, in one of the datasets."""
 
@@ -51,10 +53,14 @@ class ScoreColumn:
 def score_columns(
     results: Results, cells: Sequence[PlannedCell], metrics: Sequence[str], unit: str
 ) -> Iterator[ScoreColumn]:
-    """Yield the columns of the finished cells of an evaluation, Overall last at each ratio. Raises UnequalTestSets."""
+    """Yield the columns of the finished cells of an evaluation, the headline last at each ratio.
+
+    Raises UnequalTestSets.
+    """
     tested = [metric for metric in metrics if metric in (*JACKKNIFED, *RECALLS)]
     finished = [cell for cell in cells if cell.key in results.rows]
     seeds = sorted({cell.seed for cell in finished})
+    headline = results.plan.headline
     for ratio in dict.fromkeys(cell.ratio for cell in finished):
         columns = []
         for dataset, facts in results.plan.datasets.items():
@@ -64,13 +70,14 @@ def score_columns(
             scores = _left_out_scores(results, chosen, unit, tested)
             for metric in tested:
                 rows = _rows_of_column(results, chosen, seeds, metric, scores)
-                columns.append(ScoreColumn(unit, ratio, dataset, metric, rows, bool(facts.get("crossfitted"))))
+                is_crossfitted = bool(facts.get("crossfitted"))
+                columns.append(ScoreColumn(unit, ratio, dataset, metric, rows, is_crossfitted=is_crossfitted))
         yield from columns
-        averaged = [column for column in columns if column.metric in COLUMNS and column.has_scores]
+        averaged = [column for column in columns if column.metric in headline.metrics and column.has_scores]
         overall = _overall_rows(averaged)
         if overall:
             is_crossfitted = any(column.is_crossfitted for column in averaged)
-            yield ScoreColumn(unit, ratio, "", OVERALL, overall, is_crossfitted)
+            yield ScoreColumn(unit, ratio, "", OVERALL, overall, headline.margin, is_crossfitted)
 
 
 def _left_out_scores(
@@ -79,6 +86,8 @@ def _left_out_scores(
     """Score cells with the same test windows with each patient left out: key -> metric -> (1 + P,)."""
     scores: dict[str, dict[str, Doubles]] = {}
     reference: Predictions | None = None
+    ranked = [name for name in metrics if name in METRICS and METRICS[name].is_ranking]
+    others = [name for name in metrics if name not in ranked]
     for key in dict.fromkeys(cell.key for cell in cells):
         row = results.rows[key]
         predictions = results.predictions(key)
@@ -89,7 +98,10 @@ def _left_out_scores(
                     f"cells {next(iter(scores))} and {key} were tested on different windows of {row.dataset} ({name} "
                     "differs): their difference cannot be paired; run the plan again on one version of the data"
                 )
-        scores[key] = leave_one_out(predictions, unit, metrics, multi=row.labels == "multi", pool=results.plan.pool)
+        classes = ranked_classes(predictions.truth, predictions.patient, results.plan.headline)
+        multi, pool = row.labels == "multi", results.plan.pool
+        scores[key] = leave_one_out(predictions, unit, ranked, multi=multi, pool=pool, classes=classes)
+        scores[key] |= leave_one_out(predictions, unit, others, multi=multi, pool=pool)
     return scores
 
 

@@ -1,9 +1,9 @@
 """The figures of a report, drawn by seaborn from its frames, each as PNG and PDF with a caption.
 
-Differences in Overall with intervals adjusted as the tests are (Holm), one file per label share; F1 over label shares;
-F1 over the values of a swept hyperparameter beside the other methods (PMQ, Fig. 4); loss and health of the pretrainings
-over their epochs; and one recording as a 12-lead sheet. A row of the tables has the same colour and marker in all
-figures of a report; colours are those of seaborn's palette for colour-blind readers.
+Differences in the headline with intervals adjusted as the tests are (Holm), one file per label share; its curve over
+label shares and over the values of a swept hyperparameter beside the other methods (PMQ, Fig. 4); loss and health of
+the pretrainings over their epochs; and one recording as a 12-lead sheet. A row of the tables has the same colour and
+marker in all figures of a report; colours are those of seaborn's palette for colour-blind readers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from benchmark.results.arrays import AnyFloats
 from benchmark.results.files import write_atomic
-from benchmark.results.metrics import RECALLS
+from benchmark.results.metrics import METRICS, RECALLS
 from benchmark.results.names import BASELINE, LEADS, MEASURES, METHOD, OVERALL, SWEEP
 from benchmark.results.store import Plan
 from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
@@ -118,7 +118,7 @@ def draw_figures(
             for unit in units:
                 stem = folder / f"{evaluation}-{unit}"
                 words = f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
-                of_unit = scores.query("evaluation == @evaluation and unit == @unit and metric == 'f1'")
+                of_unit = scores.query("evaluation == @evaluation and unit == @unit and metric == @plan.headline.curve")
                 rows = of_unit[of_unit["variant"].isin(compared)]
                 yield from draw_differences(differences[evaluation, unit], look, stem, words)
                 if rows["ratio"].nunique() > 1:
@@ -136,7 +136,7 @@ def draw_figures(
 
 
 def draw_differences(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Iterator[Figure]:
-    """Draw each row's difference in Overall from its reference with its Holm-adjusted interval, a file per ratio."""
+    """Draw each row's difference in the headline from its reference, with Holm's interval, a file per ratio."""
     titles = look.rows
     reference = " or ".join(titles[name] for name in frame["reference"].unique())
     lowest = 100 * frame["low_holm"].min()
@@ -160,7 +160,7 @@ def draw_differences(frame: pd.DataFrame, look: Look, stem: Path, words: str) ->
             axes.set_xlim(min(lowest, 0) - 1, max(highest, 0) + 1)
         axes.grid(visible=False, axis="y")
         caption = (
-            f"Overall minus that of {reference}, {words}. Lines: 95 % intervals, adjusted by "
+            f"{look.plan.headline.title} minus that of {reference}, {words}. Lines: 95 % intervals, adjusted by "
             "Holm's method over all pairs of rows as the tests are. Filled: significant."
         )
         name = f"{stem.name}-differences-{100 * ratio:g}".replace(".", "_")
@@ -168,26 +168,28 @@ def draw_differences(frame: pd.DataFrame, look: Look, stem: Path, words: str) ->
 
 
 def draw_label_efficiency(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Figure:
-    """Draw macro F1 against the share of the labels, a panel per dataset."""
+    """Draw the headline's curve against the share of the labels, a panel per dataset."""
+    metric = METRICS[look.plan.headline.curve]
     shares = sorted(frame["ratio"].unique())
     frame = frame.assign(dataset=frame["dataset"].map(look.datasets))
     grid = sns.relplot(
         frame, x="ratio", y="percent", hue="row", style="row", col="dataset", col_wrap=2, kind="line", errorbar="sd",
         height=2.2, aspect=1.3, dashes=False, palette=look.palette, markers=look.markers,
     )  # fmt: skip
-    grid.set(xscale="log", xlabel="labels (%)", ylabel="F1 (%)")
+    grid.set(xscale="log", xlabel="labels (%)", ylabel=f"{metric.title} (%)")
     for axes in grid.axes.flat:
         axes.set_xticks(shares, [f"{100 * share:g}" for share in shares])
         axes.set_xticks([], minor=True)
     grid.set_titles("{col_name}").legend.set_title("")
-    caption = f"Macro F1 over the share of the labels, {words}. Bands: standard deviation over seeds."
+    caption = f"M{metric.words[1:]} over the share of the labels, {words}. Bands: standard deviation over seeds."
     return save(grid.figure, stem.with_name(f"{stem.name}-label-efficiency"), caption)
 
 
 def draw_sweeps(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Iterator[Figure]:
-    """Draw macro F1 over each swept hyperparameter, the other methods as lines, a panel per dataset; a file each."""
+    """Draw the headline's curve over each swept hyperparameter, the other methods as lines; a file each."""
     sweeps: dict[tuple[str, str], dict[str, Any]] = {}  # method and hyperparameter -> row -> value
     methods = []
+    metric = METRICS[look.plan.headline.curve]
     for variant in look.plan.variants:
         role = role_of(look.plan, variant)
         if role["role"] == METHOD:
@@ -215,19 +217,19 @@ def draw_sweeps(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Iter
             axes.set_title(f"{title}, {ratio_text(ratio)}")
             axes.set_xticks(range(len(order)), [str(value) for value in values.values()])
         name = hyperparameter.replace("_", " ")
-        grid.set(xlabel=name, ylabel="F1 (%)")
+        grid.set(xlabel=name, ylabel=f"{metric.title} (%)")
         grid.figure.set_layout_engine("constrained")
         grid.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
         caption = (
-            f"Macro F1 of {method_title} over {name} by share of the labels, {words}. Band: standard deviation over "
-            "seeds. Dashed: the methods as they are."
+            f"M{metric.words[1:]} of {method_title} over {name} by share of the labels, {words}. Band: standard "
+            "deviation over seeds. Dashed: the methods as they are."
         )
         file = f"{stem.name}-{method}-{hyperparameter}".replace("_", "-")
         yield save(grid.figure, stem.with_name(file), caption)
 
 
 def draw_identifiability(points: pd.DataFrame, look: Look, stem: Path) -> Figure:
-    """Draw Overall of the linear probe against Recall@1 of the patient, each with its interval, a panel per dataset."""
+    """Draw the headline of the linear probe against Recall@1 of the patient, with intervals, a panel per dataset."""
     datasets = points["dataset"].unique().tolist()
     canvas = Canvas(figsize=(1.4 + 2.6 * len(datasets), 2.6), layout="constrained")
     panels = canvas.subplots(1, len(datasets), sharey=True, squeeze=False)[0]
@@ -241,11 +243,12 @@ def draw_identifiability(points: pd.DataFrame, look: Look, stem: Path) -> Figure
                 color=look.palette[title], linewidth=0.8, label=title,
             )  # fmt: skip
         axes.set(title=look.datasets[dataset], xlabel="Recall@1 of the patient (%)")
-    panels[0].set_ylabel("Overall of the linear probe (%)")
+    headline = look.plan.headline
+    panels[0].set_ylabel(f"{headline.title} of the linear probe (%)")
     canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
     caption = (
-        "Accuracy against identifiability: Overall of the linear probe at the smallest label share, and share of the "
-        "test recordings whose nearest other recording is of the same patient. Lines: 95 % intervals."
+        f"Accuracy against identifiability: {headline.words} of the linear probe at the smallest label share, and "
+        "share of the test recordings whose nearest other recording is of the same patient. Lines: 95 % intervals."
     )
     return save(canvas, stem, caption)
 

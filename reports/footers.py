@@ -13,10 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.results.metrics import COLUMNS, METRICS, has_one_patient
+from benchmark.results.metrics import METRICS, Headline, has_both_signs, has_one_patient
 from benchmark.results.names import LEADS, is_frozen, numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
-from reports.inference import DETECTABLE, LEVEL, NEAR, POWER, TableStatistics, median_detectable
+from reports.inference import (
+    DETECTABLE,
+    LEVEL,
+    NEAR,
+    POWER,
+    TableStatistics,
+    median_detectable,
+    median_error,
+    needed_error,
+)
 from reports.results import DAMAGED, FINISHED, STATES, Layout, Results, cell_errors, role_of
 from reports.words import (
     ONE_PATIENT,
@@ -60,11 +69,11 @@ def caption(results: Results, layout: Layout) -> str:
         contents += "mean±std over "
     contents += seeds_text(seeds)
     sentences = [f"{contents}{subsets_text(layout.cells)}."]
-    in_overall = [METRICS[metric].title for metric in layout.metrics if metric in COLUMNS]
+    in_overall = [METRICS[metric].title for metric in layout.metrics if metric in layout.headline.metrics]
     columns = len(datasets) * len(in_overall)
     if columns > 1:
         titles = f"{and_text(in_overall)} " if len(in_overall) < len(layout.metrics) else ""
-        sentences.append(f"Overall: mean of the {columns} {titles}columns.")
+        sentences.append(f"{layout.headline.title}: mean of the {columns} {titles}columns.")
     lower = [METRICS[metric].title for metric in layout.metrics if METRICS[metric].lower_is_better]
     if lower:
         sentences.append(f"Lower is better: {and_text(lower)}.")
@@ -120,7 +129,7 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
         *(f"Warning: {warning}." for warning in warnings(results, layout.cells)),
         *_errors(results, layout.cells),
         *_other_sources(results.plan, layout),
-        *_limits(results.plan, statistics),
+        *_limits(results.plan, statistics, layout.headline),
     ]
 
 
@@ -250,15 +259,22 @@ def _left_out(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
 
 
 def _classes_of_one_patient(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Name the classes of each dataset whose positive recordings are of one test patient."""
+    """Name the classes of each dataset that no ranking can be computed of, or whose positives are of one patient."""
     finished = {cell.dataset: cell.key for cell in cells if cell.key in results.rows}
     for dataset, key in finished.items():
         test = results.predictions(key)
         facts = results.plan.datasets[dataset]
+        classes = np.array(facts["classes"])  # (C,)
         is_alone = has_one_patient(test.truth, test.patient)  # (C,)
-        names = [name for name, alone in zip(facts["classes"], is_alone, strict=True) if alone]
-        if names:
-            yield f"{facts['title']}, {and_text(names)}: {ONE_PATIENT}."
+        if is_alone.any():
+            yield f"{facts['title']}, {and_text(list(classes[is_alone]))}: {ONE_PATIENT}."
+        if results.plan.headline.counts_one_patient:
+            continue
+        is_out = is_alone | ~has_both_signs(test.truth)  # (C,)
+        if is_out.any():
+            scored = f"{(~is_out).sum()} of {len(classes)} classes"
+            lacking = and_text(list(classes[is_out]))
+            yield f"{facts['title']}: AUROC and AUPRC of every row are means over {scored}, without {lacking}."
 
 
 def _rates(results: Results, layout: Layout) -> Iterator[str]:
@@ -316,8 +332,8 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
             yield f"Printed ({name}): {source.cite}. Protocol: {source.protocol}. Differs: {source.differs}."
 
 
-def _limits(plan: Plan, statistics: TableStatistics) -> Iterator[str]:
-    """State what ≈ means, what the seeds vary, and the difference that can be detected."""
+def _limits(plan: Plan, statistics: TableStatistics, headline: Headline) -> Iterator[str]:
+    """State what ≈ means, what the seeds vary, the difference that can be detected, and what equivalence needs."""
     pairs = statistics.pairs
     if pairs.empty:
         return
@@ -336,7 +352,12 @@ def _limits(plan: Plan, statistics: TableStatistics) -> Iterator[str]:
     now, twice, four_times = (100 * median_detectable(pairs, times) for times in DETECTABLE)
     if np.isnan(now):
         return
-    text = f"Detectable difference in Overall (power {100 * POWER:g} %, one test, median): {now:.1f} points"
+    text = f"Detectable difference in {headline.words} (power {100 * POWER:g} %, one test, median): {now:.1f} points"
     if is_strict and seeds > 1:
         text += f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}"
-    yield f"{text}."
+    margin = counted(round(100 * headline.margin), "point")
+    needed, error = 100 * needed_error(headline.margin), 100 * median_error(pairs)
+    yield (
+        f"{text}. To show two equal rows to be within {margin} with the same power, a standard error of {needed:.2f} "
+        f"points is needed before Holm's correction; the median pair has {error:.2f}."
+    )

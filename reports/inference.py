@@ -15,7 +15,7 @@ of the variance of K-fold cross-validation"). A seed is one unit, whatever the n
 Few seeds know their variance badly, so V_seeds of a pair is moderated by those of all pairs of its column (Smyth, 2004,
 "Linear models and empirical Bayes methods for assessing differential expression in microarray experiments", section
 6.2). The pairs of a column are one family of tests (Holm, 1979, "A simple sequentially rejective multiple test
-procedure"). Two rows are equivalent where two one-sided tests find their difference within `MARGIN` (Schuirmann, 1987).
+procedure"). Two rows are equivalent where two one-sided tests find their difference within a margin (Schuirmann, 1987).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from benchmark.results.arrays import Doubles, Ints, Positions
@@ -37,8 +38,6 @@ from reports.columns import COLUMN_ID, ScoreColumn, score_columns
 from reports.results import Layout, Results
 
 LEVEL, POWER = 0.05, 0.8
-MARGIN = 0.02
-"""Two points: pretrainings of one method differ by as much, so that a smaller difference chooses no method."""
 NEAR = 0.05
 """A row further below the best is not marked as inseparable from it, however wide its interval."""
 FEW_SEEDS, ENLARGED = 5, 1.5
@@ -161,7 +160,7 @@ def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
         if not pairs:
             continue
         differences = [_difference(column.rows[first], column.rows[second]) for first, second in pairs]
-        tests = _tested(differences, column.is_crossfitted, len(column.rows))
+        tests = _tested(differences, column.is_crossfitted, len(column.rows), column.margin)
         tests["first"] = [first for first, _ in pairs]
         tests["second"] = [second for _, second in pairs]
         families.append(column.identity | tests)
@@ -181,7 +180,9 @@ def _joined(families: Sequence[dict[str, Any]], columns: list[str]) -> pd.DataFr
     return pd.concat(frames, ignore_index=True)[columns]
 
 
-def _tested(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, rows: int = 0) -> dict[str, Any]:
+def _tested(
+    scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, rows: int = 0, margin: float = np.nan
+) -> dict[str, Any]:
     """Compute intervals and tests of one family of scores or differences: name of `PAIRS` -> (n,).
 
     rows: number of rows that the differences are between; 0 for scores, whose variances over seeds are not moderated.
@@ -194,7 +195,7 @@ def _tested(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, rows: int
     is_same = error < EPSILON  # one run under two names
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(is_same, 1.0, 2 * student.sf(size / error, df))
-        p_equivalent = np.where(is_same, 0.0, student.sf((MARGIN - size) / error, df))
+        p_equivalent = np.where(is_same, 0.0, student.sf((margin - size) / error, df))
     half = student.isf(LEVEL / 2, df) * error
     half_holm = student.isf(_holm_levels(p) / 2, df) * error
     tests = {
@@ -294,9 +295,21 @@ def expected_difference(effective: Sequence[float], seeds: int) -> float:
 
 
 def median_detectable(pairs: pd.DataFrame, times: int = 1) -> float:
-    """Return the detectable difference in Overall, of the median pair, with so many times the pretrainings, or NaN."""
+    """Return the detectable difference in the headline, of the median pair, with `times` the pretrainings, or NaN."""
     overall = pairs[(pairs["metric"] == OVERALL) & (pairs["detectable"] > 0)]
     return float(overall[DETECTABLE[times]].dropna().median())
+
+
+def median_error(pairs: pd.DataFrame) -> float:
+    """Return the standard error of a difference in the headline, of the median pair."""
+    overall = pairs[pairs["metric"] == OVERALL]
+    errors = np.hypot(overall["patients_se"], overall["seeds_se"].fillna(0))
+    return float(np.nanmedian(errors))
+
+
+def needed_error(margin: float) -> float:
+    """Return the standard error with which two equal rows are found equivalent with power `POWER`, by one test."""
+    return float(margin / (norm.isf(LEVEL) + norm.isf((1 - POWER) / 2)))
 
 
 def common_variance(seeds_variances: Doubles, freedom: int) -> tuple[float, float]:
@@ -354,10 +367,10 @@ def both_ways(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFrame:
-    """Compare Overall of each row with its reference: ratio, reference, variant, and the tests of `pairwise`.
+    """Compare the headline of each row with its reference: ratio, reference, variant, and the tests of `pairwise`.
 
     The reference of ablations and of a sweep is the method as it is (`unchanged`); of the main table the untrained
-    encoder where it is compared, else the row with the highest mean Overall; of rows on a further encoder, the
+    encoder where it is compared, else the row with the highest mean; of rows on a further encoder, the
     untrained one of that kind. Two columns are added, `significant` and `equivalent`. Empty where nothing is compared.
     """
     overall = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.files import Damaged
-from benchmark.results.metrics import COLUMNS, per_recording
+from benchmark.results.metrics import Headline, per_recording
 from benchmark.results.names import ABLATION, BASELINE, HEARTBEAT, METHOD, RECORDING, RETRIEVAL, SWEEP, WINDOWS_SHA256
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
 from reports.computers import environment_of
@@ -331,6 +331,7 @@ class Layout:
     """Columns of every dataset."""
     cells: tuple[PlannedCell, ...]
     """The planned cells of its rows and label ratios, in plan order."""
+    headline: Headline
     baselines: frozenset[str] = frozenset()
     """Rows that are not ranked and are part of no statistic."""
     unchanged: str = ""
@@ -355,7 +356,7 @@ def evaluations_of(plan: Plan) -> tuple[str, ...]:
 def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterator[Layout]:
     """Return the tables of an evaluation, the comparison first; each has a planned cell.
 
-    further: metrics of the comparison beside `COLUMNS`, and AUPRC beside AUROC where a task is multi-label.
+    further: metrics of the comparison beside those of the headline, and AUPRC beside AUROC where a task is multi-label.
     """
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     present = {cell.variant for cell in cells}
@@ -374,11 +375,11 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     rows = (*compared, *baselines)
     if rows:
         main = tuple(cell for cell in cells if cell.variant in rows)
-        metrics = list(COLUMNS)
-        if "multi" in labels_of(plan):
-            metrics.insert(COLUMNS.index("auroc") + 1, "auprc")
+        metrics = list(plan.headline.columns)
+        if "multi" in labels_of(plan) and "auprc" not in metrics:
+            metrics.insert(metrics.index("auroc") + 1, "auprc")
         columns = tuple(dict.fromkeys([*metrics, *further]))
-        yield Layout(evaluation, "", "", rows, columns, main, frozenset(baselines))
+        yield Layout(evaluation, "", "", rows, columns, main, plan.headline, frozenset(baselines))
     for (method, hyperparameter), changed in groups.items():
         ratios = {cell.ratio for cell in cells if cell.variant in changed}
         at_ratios = [cell for cell in cells if cell.ratio in ratios]
@@ -387,7 +388,8 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
         shown = tuple(cell for cell in at_ratios if cell.variant in rows)
         group = hyperparameter or "ablations"
         title = f"{plan.variants.get(method, method)}, {group}"
-        yield Layout(evaluation, f"{method}-{group}", title, rows, ("f1",), shown, unchanged=unchanged)
+        columns = (plan.headline.curve,)
+        yield Layout(evaluation, f"{method}-{group}", title, rows, columns, shown, plan.headline, unchanged=unchanged)
 
 
 def _unchanged(cells: Sequence[PlannedCell], method: str, changed: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES, value_of
+from benchmark.results.metrics import FURTHER, METRICS, TITLES, Headline, ranked_classes, value_of
 from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.computers import computer_text, computers_of
@@ -75,10 +75,10 @@ def make_table(results: Results, layout: Layout, unit: str, statistics: TableSta
     measured = _scores(results, layout, unit)
     printed = pd.DataFrame(_printed(plan, layout, measured))
     scores = pd.concat([measured, printed], ignore_index=True)
-    scores = with_marks(scores, statistics.pairs)
+    scores = with_marks(scores, statistics.pairs, plan.headline)
     scores["evaluation"] = layout.evaluation
     scores["unit"] = unit
-    unlabelled = unlabelled_classes(results, layout.cells)
+    unlabelled = unlabelled_classes(results, layout.cells) if "f1" in layout.metrics else {}
     footnotes = dict.fromkeys([*unlabelled.values(), *filter(None, scores["remark"])])
     marks = dict(zip(footnotes, MARKS, strict=False))
     scores["mark"] = [marks.get(remark, "") for remark in scores["remark"]]
@@ -112,7 +112,10 @@ def further_scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
         test = results.test_outputs(cell.key, unit)
         multi = results.rows[cell.key].labels == "multi"
         for name in metrics:
-            value = value_of(name, test.truth, test.probability, multi, test.part) if len(test.truth) else np.nan
+            classes = ranked_classes(test.truth, test.patient, layout.headline)
+            value = np.nan
+            if len(test.truth):
+                value = value_of(name, test.truth, test.probability, multi, test.part, classes)
             reason = METRICS[name].undefined if np.isnan(value) else ""
             lines.append((*coordinates(cell), unit, name, value, reason, cell.key))
     frame = pd.DataFrame(lines, columns=list(results.scores.columns))
@@ -146,8 +149,8 @@ def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
                 seen = _seen_in_pretraining(plan, variant, dataset)
                 number = _number(results, planned, group, seen)
             columns.append(row | {"dataset": dataset, "metric": metric} | number)
-        averaged = [column for column in columns if column["metric"] in COLUMNS]
-        lines.append(row | _overall(averaged))
+        averaged = [column for column in columns if column["metric"] in layout.headline.metrics]
+        lines.append(row | _overall(averaged, layout.headline))
         lines += columns
     return pd.DataFrame(lines)
 
@@ -177,15 +180,15 @@ def _number(results: Results, planned: Sequence[PlannedCell], group: pd.DataFram
     }  # fmt: skip
 
 
-def _overall(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Compute Overall, the mean of the columns of a row that have a number."""
+def _overall(columns: Sequence[Mapping[str, Any]], headline: Headline) -> dict[str, Any]:
+    """Compute the headline, the mean of the columns of a row that have a number."""
     means = [column["mean_percent"] for column in columns if column["n"]]
     keys = " ".join(column["keys"] for column in columns).split()
     remarks = []
     if not means:
         remarks.append(columns[0]["remark"])
     elif len(means) < len(columns):
-        remarks.append(f"Overall of {len(means)} of {len(columns)} columns")
+        remarks.append(f"{headline.title} of {len(means)} of {len(columns)} columns")
     if any(SEEN in column["remark"] for column in columns):
         remarks.append("it may have seen test patients of these columns in pretraining")
     return {
@@ -194,16 +197,16 @@ def _overall(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame, headline: Headline) -> pd.DataFrame:
     """Mark the best of each column and label ratio, all that print the same, and what is not separable from them.
 
-    Nothing is marked where only one row has a number. An Overall competes only if it covers every column that any row
+    Nothing is marked where only one row has a number. A headline competes only if it covers every column that any row
     of the block has a number in. tie: a row within `NEAR` of the best that no best row significantly differs from.
     """
     pairs = both_ways(pairs)
     tests_of = dict(iter(pairs.groupby(COLUMN)))
     marks = pd.DataFrame({"best": False, "tie": False}, index=scores.index)
-    for column, rows in _competing(scores).groupby(COLUMN):
+    for column, rows in _competing(scores, headline).groupby(COLUMN):
         if len(rows) == 1:
             continue
         tests = tests_of.get(column, pairs[:0])
@@ -222,10 +225,10 @@ def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     return scores.assign(best=marks["best"], tie=marks["tie"])
 
 
-def _competing(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the numbers that are ranked: no baseline, and no Overall that lacks a column of its block."""
+def _competing(scores: pd.DataFrame, headline: Headline) -> pd.DataFrame:
+    """Return the numbers that are ranked: no baseline, and no headline that lacks a column of its block."""
     ranked = scores[~scores["baseline"] & scores["mean_percent"].notna()]
-    columns = ranked[ranked["metric"].isin(COLUMNS)].drop_duplicates(COLUMN)
+    columns = ranked[ranked["metric"].isin(headline.metrics)].drop_duplicates(COLUMN)
     most = ranked["ratio"].map(columns.groupby("ratio").size())
     return ranked[(ranked["metric"] != OVERALL) | (ranked["n"] == most)]
 
@@ -288,7 +291,7 @@ def wide(table: Table, ratio: float, style: Style) -> pd.DataFrame:
     rows: dict[str, list[str]] = {variant: [] for variant in titles}
     headings = []
     for dataset, metric in [("", OVERALL), *product(table.groups, table.layout.metrics)]:
-        heading = TITLES[metric]
+        heading = table.layout.headline.title if metric == OVERALL else TITLES[metric]
         if (dataset, metric) in table.headings:
             heading += style.mark.format(table.headings[dataset, metric])
         headings.append((style.text(table.groups.get(dataset, "")), heading))

@@ -29,7 +29,7 @@ from benchmark.results.canonical import (
     text,
     thousands_mark,
 )
-from benchmark.results.metrics import COLUMNS, TITLES, has_one_patient
+from benchmark.results.metrics import COLUMNS, HEADLINES, TITLES, has_one_patient
 from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.sheets import read_columns
 from benchmark.results.store import Predictions
@@ -60,6 +60,7 @@ RUN = ["model", "seed"]
 SAMPLE = ["recording", "class"]
 RANKED = ("auroc", "auprc")
 """Metrics that need an order of the scores alone."""
+HEADLINE = HEADLINES["strict"]
 
 
 class Run(NamedTuple):
@@ -107,7 +108,7 @@ def second_opinion(file: Path, further: Sequence[str] = (), rows: pd.DataFrame |
     columns = list(score_columns(runs, metrics, has_positive, multi=has_several_labels))
     pairs = judged(pairwise(columns))
     scores = intervals(columns)
-    scores = with_marks(scores.assign(mean_percent=100 * scores["mean"], baseline=False, n=1), pairs)
+    scores = with_marks(scores.assign(mean_percent=100 * scores["mean"], baseline=False, n=1), pairs, HEADLINE)
     notes.append(size_note(runs))
     if not are_probabilities:
         notes.append("Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out.")
@@ -323,7 +324,8 @@ def score_columns(
         for model in models:
             by_seed = [by_run.get(Run(model, seed), missing) for seed in seeds]
             rows[model] = [np.stack(by_seed)]
-        yield ScoreColumn(RECORDING, 1.0, "", metric, rows)
+        margin = HEADLINE.margin if metric in HEADLINE.metrics else np.nan
+        yield ScoreColumn(RECORDING, 1.0, "", metric, rows, margin)
 
 
 def tables_of(opinion: Opinion, style: Style) -> dict[str, pd.DataFrame]:
@@ -356,7 +358,7 @@ def difference_line(pair: Mapping[Any, Any], style: Style) -> dict[str, str]:
         "Difference of": style.text(f"{pair['first']} − {pair['second']}"),
         "Points": style.text(points_text(pair)),
         "p": f"{pair['p_holm']:.2g}",
-        "Test": finding_text(pair),
+        "Test": finding_text(pair, HEADLINE),
         "Detectable": f"{100 * pair['detectable']:.1f}",
     }
 

@@ -1,4 +1,4 @@
-"""The verdict of a table: which rows beat a reference in Overall, which are not separable from it, and what follows."""
+"""The verdict of a table: which rows beat a reference in the headline, which do not, and what follows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmark.results.metrics import Headline
 from benchmark.results.names import CLASSICAL_TITLES, OVERALL, is_untrained
 from benchmark.results.store import Plan
-from reports.inference import MARGIN
 from reports.results import Layout, Results
 from reports.words import and_text, counted, labels_text, ratio_text, row_title, simulated_text, tested_text
 
@@ -18,7 +18,7 @@ from reports.words import and_text, counted, labels_text, ratio_text, row_title,
 def verdict(
     results: Results, layout: Layout, differences: pd.DataFrame, scores: pd.DataFrame, detectable: float = np.nan
 ) -> list[str]:
-    """Say which rows beat each reference in Overall, which are not separable and which are worse; empty for no pair.
+    """Say which rows beat each reference in the headline, and which do not; empty for no pair.
 
     differences: of `reports.inference.differences`; scores: of `Table`; detectable: difference of the median pair. The
     first text answers, in lines; the second has the sample size and what does not follow; then comes a line of
@@ -55,7 +55,7 @@ def _limits(results: Results, layout: Layout, differences: pd.DataFrame, detecta
 
 
 def _baselines_above(plan: Plan, scores: pd.DataFrame) -> Iterator[str]:
-    """Name the baselines without an encoder that score above every pretrained row in Overall, and what follows."""
+    """Name the baselines without an encoder that score above every pretrained row in the headline, and what follows."""
     overall = scores[scores["metric"] == OVERALL]
     overall = overall[overall["n"] == overall["n"].max()]  # those of all columns
     is_pretrained = ~overall["baseline"] & ~overall["variant"].map(is_untrained)
@@ -66,7 +66,7 @@ def _baselines_above(plan: Plan, scores: pd.DataFrame) -> Iterator[str]:
         shares = rows["ratio"].map(ratio_text)
         means = [f"{mean:.1f} at {share}" for mean, share in zip(rows["mean_percent"], shares, strict=True)]
         yield (
-            f"Higher in Overall than every pretrained row: the baseline {plan.variants[str(variant)]} "
+            f"Higher in {plan.headline.words} than every pretrained row: the baseline {plan.variants[str(variant)]} "
             f"({', '.join(means)}). It is a different model without pretraining: this is no comparison of encoders."
         )
 
@@ -80,7 +80,7 @@ def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
     is_significant, is_equivalent = rows["significant"], rows["equivalent"]
     findings = {
         f"Better than {title}": is_significant & is_higher,
-        f"Within {100 * MARGIN:g} points of it": ~is_significant & is_equivalent,
+        f"Within {margin_text(plan.headline)} of it": ~is_significant & is_equivalent,
         "Not separable from it": ~is_significant & ~is_equivalent,
         "Worse": is_significant & ~is_higher,
     }
@@ -114,18 +114,23 @@ def _ratio_line(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
     groups: dict[str, list[str]] = {}
     for row in rows.to_dict("records"):
         title = row_title(plan, row["variant"])
-        groups.setdefault(finding_text(row), []).append(f"{title} {points_text(row)}")
+        groups.setdefault(finding_text(row, plan.headline), []).append(f"{title} {points_text(row)}")
     parts = "; ".join(f"{finding}: {', '.join(texts)}" for finding, texts in groups.items())
     share = labels_text(rows["ratio"].iloc[0])
-    return f"{share}, Overall minus that of {row_title(plan, reference)} in points: {parts}."
+    return f"{share}, {plan.headline.words} minus that of {row_title(plan, reference)} in points: {parts}."
 
 
-def finding_text(row: Mapping[Any, Any]) -> str:
+def margin_text(headline: Headline) -> str:
+    """Return '1 point'."""
+    return counted(round(100 * headline.margin), "point")
+
+
+def finding_text(row: Mapping[Any, Any], headline: Headline) -> str:
     """Return what the tests of a difference say: 'higher', 'lower', 'equal within 2 points' or 'not separable'."""
     if row["significant"]:
         return "higher" if row["difference"] > 0 else "lower"
     if row["equivalent"]:
-        return f"equal within {100 * MARGIN:g} points"
+        return f"equal within {margin_text(headline)}"
     return "not separable"
 
 

@@ -22,7 +22,7 @@ from benchmark import screen as terminal
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.results.files import Damaged, flat, holder_of
-from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
+from benchmark.results.metrics import RECALLS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, RECORD_FILE, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, command
 from benchmark.results.store import NoResults, Plan, PlannedCell, Row, Store
 from benchmark.run.progress import PROGRESS, read_progress
@@ -77,13 +77,14 @@ def explain(arguments: Namespace, console: Console) -> int:
 
 
 def explain_mean(store: Store, plan: Plan, cells: Sequence[PlannedCell], console: Console) -> None:
-    """Print the columns of a row at a label ratio, each as the mean over its seeds, and Overall as that of the columns.
+    """Print the columns of a row at a label ratio, each as the mean over its seeds, and the headline, their mean.
 
     cells: finished or not, of one row, evaluation and label ratio. Raises NoResults where none is finished.
     """
     results = run_of(store, replace(plan, cells=list(cells)), store.root)
     is_retrieval = cells[0].evaluation == RETRIEVAL
-    metrics = RECALLS if is_retrieval else COLUMNS
+    headline = plan.headline
+    metrics = RECALLS if is_retrieval else headline.metrics
     unit = RECORDING if is_retrieval else UNIT_OF_PROTOCOL[plan.config["protocol"]]
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     columns = dict(iter(scores[scores["unit"] == unit].groupby(["dataset", "metric"])))
@@ -100,7 +101,7 @@ def explain_mean(store: Store, plan: Plan, cells: Sequence[PlannedCell], console
             is_varied = bool(results.varies(lines).any())
             note(console, f"  {dataset} {TITLES[metric]} {number_of(lines, is_varied=is_varied)}")
     if not is_retrieval:
-        note(console, f"  Overall {mean_text(fmean(means))}: the mean of these {len(means)} columns")
+        note(console, f"  {headline.title} {mean_text(fmean(means))}: the mean of these {len(means)} columns")
     done = sum(cell.key in results.rows for cell in cells)
     note(console, f"{done} of {len(cells)} cells finished; `explain {cells[0].key[:8]}` shows the first")
 

@@ -33,8 +33,17 @@ from benchmark.embedding import (
     unusable_text,
 )
 from benchmark.results.files import replacing
-from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, install, unknown, visible
+from benchmark.results.metrics import RECALLS, TITLES
+from benchmark.results.names import (
+    EVALUATION_TITLES,
+    OVERALL,
+    RECORDING,
+    RETRIEVAL,
+    UNIT_OF_PROTOCOL,
+    install,
+    unknown,
+    visible,
+)
 from benchmark.results.store import ENCODER_AGAIN, PlannedCell, Store
 from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_record
@@ -191,17 +200,18 @@ def plain(values: Mapping[str, Any]) -> str:
 def scores_of(pretrained: Pretrained) -> dict[str, str]:
     """Return title -> table of each evaluation: means over the row's seeds with 95 % intervals, in percent."""
     run = pretrained.run
+    headline = run.plan.headline
     tables = {}
     unit = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
     for evaluation in dict.fromkeys(cell.evaluation for cell in pretrained.cells):
         cells = [cell for cell in pretrained.cells if cell.evaluation == evaluation]
-        metrics, scored = (RECALLS, RECORDING) if evaluation == RETRIEVAL else (COLUMNS, unit)
+        metrics, scored = (RECALLS, RECORDING) if evaluation == RETRIEVAL else (headline.columns, unit)
         columns = list(score_columns(run, cells, metrics, scored))
         lines = intervals(columns).dropna(subset=["mean"])
         table = {
             "labels": lines["ratio"].map(ratio_text),
             "dataset": [run.plan.titles.get(name, "all") for name in lines["dataset"]],
-            "score": lines["metric"].map(TITLES),
+            "score": lines["metric"].map(TITLES | {OVERALL: headline.title}),
             **{name: (100 * lines[name]).map("{:.1f}".format) for name in ("mean", "low", "high")},
             "seeds": lines["seeds"].map("{:.0f}".format),
         }

@@ -154,7 +154,8 @@ def show_report(results: Results, out: Path, unit: str | None, console: Console,
         terminal.error(f"left out: {line}")
     if built.tables:
         first = built.tables[0]
-        title = f"\n{first.title}: Overall in percent, by the share of the labels (* best, ≈ not separable)"
+        words = f"{first.layout.headline.words} in percent, by the share of the labels (* best, ≈ not separable)"
+        title = f"\n{first.title}: {words}"
         text = overall_table(first).to_markdown(tablefmt="simple", disable_numparse=True)
         marks = [f"({mark}) {remark}" for mark, remark in first.footnotes.items() if f"({mark})" in text]
         note(console, "\n".join([title, text, *marks]))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.arrays import Bools, Doubles, Floats, Ints, Positions, Texts
-from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING, Pool
+from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING, Pool, Protocol
 
 THRESHOLD, FALSE_ALARMS, BINS = 0.5, 0.1, 15
 """Probability above which a label is predicted; share of false positives at Sens@90; bins of the calibration error."""
@@ -172,6 +172,38 @@ TITLES = {name: metric.title for name, metric in METRICS.items()} | {name: name.
 TITLES |= {OVERALL: "Overall"}
 
 
+class Headline(NamedTuple):
+    """What the rows of a protocol are compared by: the mean of some metrics over the datasets."""
+
+    words: str
+    """Name in running text."""
+    metrics: tuple[str, ...]
+    """Those that the mean is of."""
+    columns: tuple[str, ...]
+    """Metrics of the main tables."""
+    curve: str
+    """Metric of ablations, sweeps and curves over label shares."""
+    margin: float
+    """Rows whose true difference is smaller are equivalent."""
+    counts_one_patient: bool
+    """Whether a class whose positive test recordings are all of one patient counts in a mean of rankings."""
+
+    @property
+    def title(self) -> str:
+        """Column heading."""
+        return self.words[0].upper() + self.words[1:]
+
+
+HEADLINES: dict[Protocol, Headline] = {
+    "paper": Headline("Overall", COLUMNS, COLUMNS, "f1", margin=0.02, counts_one_patient=True),
+    "strict": Headline(
+        "mean AUROC", ("auroc",), ("auroc", "auprc", "f1", "acc"), "auroc", margin=0.01, counts_one_patient=False
+    ),
+}
+"""The margins: pretrainings of one method differ by two points of Overall; ten times the labels raise mean AUROC by
+six to eight, so that a point is worth 1.4 times the labels."""
+
+
 class Scores(NamedTuple):
     """Stored metrics in [0, 1], and the reason for each that is None."""
 
@@ -185,23 +217,30 @@ def no_scores(reason: str, *, multi: bool) -> Scores:
     return Scores(dict.fromkeys(names), dict.fromkeys(names, reason))
 
 
-def value_of(name: str, truth: Ints, probability: Floats, multi: bool, part: Ints | None = None) -> float:
+def value_of(
+    name: str, truth: Ints, probability: Floats, multi: bool, part: Ints | None = None, classes: Bools | None = None
+) -> float:
     """Return a metric of truth and probability (n, C), NaN where undefined.
 
-    part: (n,) of a cross-fitting. Probabilities of different encoders are on different scales, so that a ranking is
-    the mean over the parts; decisions are counted over all parts at once.
+    classes: (C,) those that count in a ranking, by default all. part: (n,) of a cross-fitting. Probabilities of
+    different encoders are on different scales, so that a ranking is the mean over the parts; decisions are counted over
+    all parts at once.
     """
     metric = METRICS[name]
+    if metric.is_ranking and classes is not None:
+        truth, probability = truth[:, classes], probability[:, classes]
     if part is None or not metric.is_ranking:
         return metric.score(truth, probability, multi)
     return macro(np.array([metric.score(truth[part == k], probability[part == k], multi) for k in np.unique(part)]))
 
 
-def score(probability: Floats, truth: Ints, *, multi: bool, part: Ints | None = None) -> Scores:
-    """Score (n, C) probabilities against an (n, C) multi-hot truth by all stored metrics; part as of `value_of`."""
+def score(
+    probability: Floats, truth: Ints, *, multi: bool, part: Ints | None = None, classes: Bools | None = None
+) -> Scores:
+    """Score (n, C) probabilities against an (n, C) multi-hot truth by all stored metrics; the rest as of `value_of`."""
     scores = no_scores(NO_SAMPLE, multi=multi)
     for name in scores.values if len(truth) else ():
-        value = value_of(name, truth, probability, multi, part)
+        value = value_of(name, truth, probability, multi, part, classes)
         scores.undefined[name] = METRICS[name].undefined
         if not np.isnan(value):
             scores.values[name] = value
@@ -224,13 +263,14 @@ def score_both_units(
     multi: bool,
     pool: Pool = "mean",
     part: Ints | None = None,
+    classes: Bools | None = None,
 ) -> dict[str, Scores]:
-    """Score probabilities per heartbeat and per recording; part as of `value_of`."""
+    """Score probabilities per heartbeat and per recording; part and classes as of `value_of`."""
     pooled, pooled_truth, _ = per_recording(probability, truth, recording, pool)
     part_of_recording = None if part is None else part[np.unique(recording, return_index=True)[1]]  # (R,)
     return {
-        HEARTBEAT: score(probability, truth, multi=multi, part=part),
-        RECORDING: score(pooled, pooled_truth, multi=multi, part=part_of_recording),
+        HEARTBEAT: score(probability, truth, multi=multi, part=part, classes=classes),
+        RECORDING: score(pooled, pooled_truth, multi=multi, part=part_of_recording, classes=classes),
     }
 
 
@@ -256,6 +296,15 @@ def per_recording(
 def has_one_patient(truth: Ints, patient: Texts) -> Bools:
     """Return (C,) whether all positive samples of a class, (n, C), are of one patient, (n,)."""
     return np.array([len(np.unique(patient[column == 1])) == 1 for column in truth.T])
+
+
+def ranked_classes(truth: Ints, patient: Texts, headline: Headline) -> Bools:
+    """Return (C,) whether a class counts in means of rankings, by the test truth (n, C) alone: the same for all rows.
+
+    A class of one positive patient has no known error, and no replicate of the jackknife without him.
+    """
+    is_ranked = has_both_signs(truth)
+    return is_ranked if headline.counts_one_patient else is_ranked & ~has_one_patient(truth, patient)
 
 
 def untested_note(truth: Ints, classes: Sequence[str]) -> list[str]:

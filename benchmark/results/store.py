@@ -41,6 +41,7 @@ from benchmark.results.files import (
     validated,
     write_atomic,
 )
+from benchmark.results.metrics import HEADLINES, Headline
 from benchmark.results.names import (
     CLASSICAL_TITLES,
     ERROR,
@@ -189,6 +190,11 @@ class Plan:
         """Tell whether the key of a cell or of a pretraining's folder begins with one of `starts`."""
         keys = [*(cell.key for cell in self.cells), *self.folders]
         return any(key.startswith(tuple(starts)) for key in keys)
+
+    @property
+    def headline(self) -> Headline:
+        """What its rows are compared by."""
+        return HEADLINES[self.config["protocol"]]
 
     @property
     def pool(self) -> Pool:

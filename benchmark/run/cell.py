@@ -16,7 +16,15 @@ from benchmark.data.task import Sides, Task, coverage, sides_for_tasks, task_on
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine import computer
 from benchmark.results.files import digest
-from benchmark.results.metrics import RECALLS, no_scores, score_both_units, score_retrieval, untested_note
+from benchmark.results.metrics import (
+    HEADLINES,
+    RECALLS,
+    no_scores,
+    ranked_classes,
+    score_both_units,
+    score_retrieval,
+    untested_note,
+)
 from benchmark.results.names import RECORDING, RETRIEVAL, UNITS, VALIDATION
 from benchmark.results.store import Predictions, Row
 from benchmark.run.crossfit import DEALT_BY, opened_columns, parts_of, refuse_seen
@@ -78,7 +86,8 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         scores = {RECORDING: score_retrieval(predictions.probability)}
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
-        scores = score_both_units(*judged, multi=multi, pool=spec.pool, part=predictions.part)
+        classes = ranked_classes(predictions.truth, predictions.patient, HEADLINES[spec.protocol])
+        scores = score_both_units(*judged, multi=multi, pool=spec.pool, part=predictions.part, classes=classes)
         notes += untested_note(predictions.truth, prepared.classes)
     row = Row(
         **identity_of(cell),

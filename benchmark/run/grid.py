@@ -43,7 +43,7 @@ from benchmark.results.names import (
 )
 from benchmark.results.store import Store, cell_key
 from benchmark.run.crossfit import DEALT_BY, Columns, crossfitted, dealt_by
-from benchmark.training.evaluations import VERSIONS, settings_of
+from benchmark.training.evaluations import settings_of, version_of
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import get_method, sources_of
 from methods.base import Elsewhere, MethodConfig, PretrainMethod
@@ -347,7 +347,7 @@ def spec_of(config: Config, evaluation: str, column: str) -> TaskSpec:
 def cell_content(config: Config, cell: Cell, fingerprint: str, mode: Mapping[str, str]) -> dict[str, Any]:
     """Return the content of a cell key, without ratio and seed; without an encoder independent of the device."""
     content = {
-        "version": VERSIONS[cell.evaluation],
+        "version": version_of(cell.evaluation, config.protocol),
         "evaluation": cell.evaluation,
         "settings": settings_of(cell.evaluation, config),
         "data": fingerprint,

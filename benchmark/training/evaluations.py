@@ -18,6 +18,7 @@ from benchmark.results.names import (
     RETRIEVAL,
     SUPERVISED,
     VALIDATION,
+    Protocol,
 )
 from benchmark.training.boosting import boost
 from benchmark.training.finetune import Outcome, finetune
@@ -40,8 +41,16 @@ VERSIONS = {
     "minirocket": 3,
 }
 """Evaluation -> results version: raised with any change that can move a number."""
+STRICT_RAISE = 1
+"""By how much the version of what is judged on classes is higher under `strict`."""
 SECTIONS = {VALIDATION: LINEAR} | dict.fromkeys((FEATURES, HEART_RATE, QRS_AMPLITUDE), "boosting")
 """Evaluation -> the config section that has its settings, where its name is another."""
+
+
+def version_of(evaluation: str, protocol: Protocol) -> int:
+    """Return the results version of an evaluation under a protocol."""
+    is_raised = protocol == "strict" and evaluation != RETRIEVAL
+    return VERSIONS[evaluation] + (STRICT_RAISE if is_raised else 0)
 
 
 def settings_of(evaluation: str, config: Config) -> dict[str, Any]:

@@ -15,11 +15,12 @@ import pytest
 
 from benchmark.results.store import Predictions
 from reports.columns import ScoreColumn
-from reports.inference import LEVEL, MARGIN, POWER, pairwise
+from reports.inference import LEVEL, POWER, pairwise
 from reports.jackknife import leave_one_out
 from tests.conftest import SHARED
 from tests.reports.conftest import Scatter, simulated_columns
 
+MARGIN = 0.02
 SCATTERS = {"run": {"run": 0.7}, "mixed": {"run": 0.4, "patient": 0.4, "seed": 0.1}}
 CODE_TEST = SHARED / "reference" / "code_test"
 
@@ -55,7 +56,7 @@ def nested(random: np.random.Generator, seeds: int, subsets: int, methods: int =
     values = runs + 0.1 * random.normal(size=(methods, 1, 1, patients)) + 0.2 * random.normal(size=(*shape, patients))
     total = values.sum(axis=3, keepdims=True)
     left_out = np.concatenate([total / patients, (total - values) / (patients - 1)], axis=3).mean(axis=2)
-    return ScoreColumn("recording", 0.1, "a", "f1", {f"m{n}": [block] for n, block in enumerate(left_out)})
+    return ScoreColumn("recording", 0.1, "a", "f1", {f"m{n}": [block] for n, block in enumerate(left_out)}, MARGIN)
 
 
 @pytest.mark.slow

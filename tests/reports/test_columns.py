@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from benchmark.results.names import OVERALL
 from reports.columns import UnequalTestSets, score_columns
@@ -43,3 +44,22 @@ def test_overall_is_crossfitted_where_a_dataset_that_it_averages_is(write_predic
         changed = replace(results, plan=replace(results.plan, datasets=datasets))
         *_, overall = score_columns(changed, changed.plan.cells, ["f1"], "recording")
         assert (overall.metric, list(overall.rows), overall.is_crossfitted) == (OVERALL, ["random"], is_crossfitted)
+
+
+def test_a_class_of_one_positive_patient_counts_in_no_row_of_strict(write_predictions: WritePredictions) -> None:
+    """The test truth alone decides: no replicate changes the classes that the headline is a mean of."""
+    simulated = simulated_predictions(np.random.default_rng(3), methods=2, seeds=1, patients=30, scatter=Scatter())
+    truth = simulated[0, 0].truth.copy()
+    truth[:, 2] = 0
+    truth[:2, :] = [0, 0, 1, 0]  # two windows of one patient
+    predictions = {}
+    for number, variant in enumerate(("random", "pmq")):
+        predictions[variant, "ptb-xl", 0.1, 41] = replace(simulated[number, 0], truth=truth)
+    results = load(write_predictions(predictions, protocol="strict"))
+    column, overall = score_columns(results, results.plan.cells, ["auroc"], "heartbeat")
+    for variant, (block,) in column.rows.items():
+        probability = predictions[variant, "ptb-xl", 0.1, 41].probability
+        expected = roc_auc_score(truth[:, [0, 1, 3]], probability[:, [0, 1, 3]])
+        assert block[0, 0] == pytest.approx(expected)
+    assert overall.rows["pmq"][0] == pytest.approx(column.rows["pmq"][0])
+    assert (column.margin, overall.margin) == (pytest.approx(np.nan, nan_ok=True), 0.01)

@@ -69,13 +69,23 @@ def test_a_footer_names_how_signals_are_taken_where_it_is_not_as_in_the_paper(st
 def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root: Path) -> None:
     results = load(store_root)
     column = {"ratio": 0.3, "dataset": "", "metric": "overall", "seeds": 2}
-    detectable = {"detectable": 0.05, "detectable_2x": 0.04, "detectable_4x": 0.03}
+    detectable = {
+        "detectable": 0.05,
+        "detectable_2x": 0.04,
+        "detectable_4x": 0.03,
+        "patients_se": 0.03,
+        "seeds_se": 0.04,
+    }
     statistics = TableStatistics(pairs=pd.DataFrame([column | detectable]))
     *_, mark, last = footers_of(results, statistics)
     assert mark.startswith("≈: not separable from the best with these patients and seeds, and within 5 points")
     assert mark.endswith("over 2 seeds, which vary the evaluation of one pretraining per row.")
-    assert last == "Detectable difference in Overall (power 80 %, one test, median): 5.0 points."
-    strict = replace(results, plan=replace(results.plan, config=results.plan.config | {"protocol": "strict"}))
-    assert footers_of(strict, statistics)[-1].endswith(
-        "5.0 points; with twice the pretrainings 4.0, with four times 3.0."
+    assert last == (
+        "Detectable difference in Overall (power 80 %, one test, median): 5.0 points. To show two equal rows to be "
+        "within 2 points with the same power, a standard error of 0.68 points is needed before Holm's correction; the "
+        "median pair has 5.00."
     )
+    strict = replace(results, plan=replace(results.plan, config=results.plan.config | {"protocol": "strict"}))
+    last = footers_of(strict, statistics)[-1]
+    assert last.startswith("Detectable difference in mean AUROC (power 80 %, one test, median): 5.0 points; with twice")
+    assert "within 1 point with the same power, a standard error of 0.34 points" in last

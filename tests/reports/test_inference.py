@@ -15,7 +15,6 @@ from benchmark.results.names import OVERALL
 from reports.columns import ScoreColumn
 from reports.inference import (
     LEVEL,
-    MARGIN,
     SPREAD_PATIENTS,
     SPREAD_SEEDS,
     TableStatistics,
@@ -33,6 +32,7 @@ from reports.results import layouts
 from tests.reports.conftest import Scatter, simulated_predictions
 
 Floats = np.ndarray
+MARGIN = 0.02
 WritePredictions = Callable[..., Path]
 
 
@@ -44,7 +44,7 @@ def block_of(random: np.random.Generator, seeds: int, patients: int, *, patient:
 
 
 def column_of(rows: dict[str, list[Floats]], metric: str = "f1") -> ScoreColumn:
-    return ScoreColumn("recording", 0.1, "" if metric == OVERALL else "a", metric, rows)
+    return ScoreColumn("recording", 0.1, "" if metric == OVERALL else "a", metric, rows, MARGIN)
 
 
 def columns_of(seeds: int = 5, rows: int = 4) -> ScoreColumn:

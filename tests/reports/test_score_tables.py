@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.results.metrics import HEADLINES
 from benchmark.results.names import OVERALL
 from benchmark.results.store import Plan, Row
 from reports.inference import NEAR, PAIRS, TableStatistics, statistics_of
@@ -95,7 +96,7 @@ def marked(means: dict[str, float], significant: list[tuple[str, str]], metric: 
     )
     p_values = {pair: 0.5 for pair in combinations(means, 2)} | dict.fromkeys(significant, 0.01)
     pairs = pd.DataFrame([column | {"first": one, "second": two, "p_holm": p} for (one, two), p in p_values.items()])
-    lines = with_marks(scores, pairs.reindex(columns=PAIRS))
+    lines = with_marks(scores, pairs.reindex(columns=PAIRS), HEADLINES["paper"])
     return {line.variant: "best" if line.best else "tie" if line.tie else "" for line in lines.itertuples()}
 
 

@@ -60,15 +60,15 @@ def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_wher
     answer, limits, first, _ = verdict(*results_of(), differences(lines), overall(), 0.123)
     assert answer.splitlines() == [
         "Better than the untrained encoder (Random): ETP (reads reports) at both label shares; PMQ at 30 %.",
-        "Within 2 points of it: MoCo at 1 %.",
+        "Within 1 point of it: MoCo at 1 %.",
         "Not separable from it: PMQ at 1 %.",
         "Worse: MoCo at 30 %.",
     ]
     detects = "which detect a difference of 12.3 points"
     assert limits == f"5 seeds; test patients: , {detects}; baselines: none. Not separable does not mean equal."
     assert first == (
-        "30 % of the labels, Overall minus that of Random in points: higher: ETP (reads reports) +9.0 (7.0 to 11.0), "
-        "PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."
+        "30 % of the labels, mean AUROC minus that of Random in points: higher: ETP (reads reports) +9.0 "
+        "(7.0 to 11.0), PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."
     )
     none, *_ = verdict(*results_of("strict", 0.3), differences([(0.3, "pmq", 4.0, "")]), overall())
     assert none.splitlines() == [
@@ -92,7 +92,7 @@ def test_a_baseline_of_fixed_features_above_every_pretrained_row_is_named_with_w
     scores = overall((0.3, "features", 71.26, 9), (0.01, "features", 60.0, 9), (0.3, "minirocket", 90.0, 8))
     _, limits, *_ = verdict(*results, lines, scores)
     assert limits.endswith(
-        "Higher in Overall than every pretrained row: the baseline Features (71.3 at 30 %). It is a different model "
+        "Higher in mean AUROC than every pretrained row: the baseline Features (71.3 at 30 %). It is a different model "
         "without pretraining: this is no comparison of encoders."
     )
     _, limits, *_ = verdict(*results, lines, overall((0.3, "features", 69.0, 9)))
