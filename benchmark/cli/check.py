@@ -24,7 +24,6 @@ from benchmark.config.load import config_names, load_config
 from benchmark.config.schema import PAPER_ABLATIONS
 from benchmark.data.datasets import DATASETS
 from benchmark.data.heartbeats import WINDOW
-from benchmark.data.splits import TASKS
 from benchmark.external import try_external
 from benchmark.machine import pick_device
 from benchmark.results.names import ABOUT_BASELINES, DEFAULT_TASK, EVALUATION_FACTS
@@ -66,9 +65,9 @@ def listing() -> dict[str, dict[str, str]]:
         datasets[name] = f"{dataset.title}: {classes}"
     datasets["./ours.yaml"] = "a card of your own data (docs/OWN_DATA.md); `data new-card` writes a first one"
     tasks = {DEFAULT_TASK: "the classes above, as --labels says; of every dataset"}
-    for name, tasks_of_dataset in TASKS.items():
-        for task, about in tasks_of_dataset.items():
-            line = f"{name}: {about.what}, {len(about.classes)} classes, several a recording"
+    for name, dataset in DATASETS.items():
+        for task, named in dataset.tasks.items():
+            line = f"{name}: {named.about}, {len(named.classes)} classes, several a recording"
             tasks[task] = f"{tasks[task]}; {line}" if task in tasks else line
     ablations = {}
     for method, ablations_of_method in PAPER_ABLATIONS.items():

@@ -20,13 +20,14 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders, dataset_names
 from benchmark.data.audit import Finding, fact_lines, implausible, measured_beats, side_line
+from benchmark.data.column import column_of
 from benchmark.data.datasets import find_root
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable, counted, some
 from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.joined import datasets_in
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
-from benchmark.data.splits import of_task
+from benchmark.data.tasks import of_task
 from benchmark.run.datasets import audit_of, locate, names_of, patients_of, prepare_data
 from benchmark.screen import Console, note
 
@@ -74,12 +75,12 @@ def check(arguments: Namespace, console: Console) -> int:
             findings.append(Finding((name,), "fatal", str(problem)))
             continue
         facts[name] = [] if data.simulated else [f"folder      {dataset.root}"]
-        facts[name] += fact_lines(data, config.task_spec(config.finetune))
+        facts[name] += fact_lines(column_of(data, config.task_spec(config.finetune)))
         facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
         columns = [column for column in config.data.columns() if column.dataset == name and data.classes]
         views = {column.name: of_task(data, column) for column in columns}
         for column in columns:
-            sides = side_line(views[column.name], config.task_spec(config.finetune, column.name))
+            sides = side_line(column_of(views[column.name], config.task_spec(config.finetune, column.name)))
             facts[name].append(f"{column.task if column.named else 'sides':<12}{sides}")
         if expected := expectation(config, views):
             facts[name].append(f"expected    {expected}")

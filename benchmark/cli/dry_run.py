@@ -22,7 +22,7 @@ from benchmark.data.datasets.base import Dataset, DatasetError, counted
 from benchmark.data.joined import JOIN, datasets_in
 from benchmark.data.prepare import Prepared, cached, key_listing, unprepared
 from benchmark.data.segments import Segmentation
-from benchmark.data.splits import of_task
+from benchmark.data.tasks import of_task
 from benchmark.machine import Machine
 from benchmark.results.names import CANDIDATE, RETRIEVAL
 from benchmark.results.store import Store

@@ -8,8 +8,9 @@ from dataclasses import replace
 from benchmark.cli.main import FOLDS
 from benchmark.config.config import Config
 from benchmark.data.audit import size_of_test
+from benchmark.data.column import column_of
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import TaskSpec, is_cross_validated
+from benchmark.data.splits import TaskSpec
 from benchmark.run.crossfit import crossfitted
 
 
@@ -23,10 +24,10 @@ def expectation(config: Config, views: Mapping[str, Prepared]) -> str:
     specs = {name: config.task_spec(config.finetune, name) for name in views}
 
     def detected(specs: Mapping[str, TaskSpec], seeds: int) -> float:
-        sizes = [size_of_test(view, specs[name]).effective for name, view in views.items()]
+        sizes = [size_of_test(column_of(view, specs[name])).effective for name, view in views.items()]
         return 100 * expected_difference([size for size in sizes if size], seeds)
 
-    counts = {view.title: size_of_test(view, specs[name]).patients for name, view in views.items()}
+    counts = {view.title: size_of_test(column_of(view, specs[name])).patients for name, view in views.items()}
     if not any(counts.values()):
         return ""
     seeds = len(config.seeds)
@@ -36,7 +37,7 @@ def expectation(config: Config, views: Mapping[str, Prepared]) -> str:
         f"({seeds} seeds, power {100 * POWER:g} %)"
     )
     in_parts = {name: replace(spec, folds=FOLDS) for name, spec in specs.items()}
-    without_split = [name for name, view in views.items() if is_cross_validated(view, in_parts[name])]
+    without_split = [name for name, view in views.items() if column_of(view, in_parts[name]).is_cross_validated]
     if without_split and not config.data.folds:
         text += f"; of about {detected(in_parts, seeds):.0f} points where everybody is tested, with --protocol strict "
         return (

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, cast
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_card
+from benchmark.data.column import Column
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable, counted
 from benchmark.data.datasets.card import (
@@ -46,7 +47,7 @@ from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.data.datasets.tables import read_table
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, missing_leads, reasons
 from benchmark.data.prepare import unprepared
-from benchmark.data.splits import Labels, TaskSpec, problem_of, split_of
+from benchmark.data.splits import Labels, TaskSpec
 from benchmark.results.canonical import alike, identifier, is_shortened, spellings, states_nothing, truth
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command
@@ -377,4 +378,5 @@ def task_of_labels(dataset: CardDataset) -> tuple[Labels, str | None]:
     labels: Labels = "multi" if 2 * sum(several) > len(several) else "single"
     spec = TaskSpec(1, labels, "strict" if dataset.card.states_patients else "paper")
     listed = unprepared(dataset, entries)
-    return labels, problem_of(listed, split_of(listed, spec), spec) if dataset.classes else None
+    column = Column(listed, spec)
+    return labels, column.problem(column.split) if dataset.classes else None

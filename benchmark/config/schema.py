@@ -15,7 +15,8 @@ from benchmark.data.datasets.card import Card
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.joined import JOIN
 from benchmark.data.segments import TYPICAL_SECONDS, Rate, Segmentation, leads_named
-from benchmark.data.splits import DatasetTask, Labels, Protocol, Standardise, ValidationLabels, columns_of
+from benchmark.data.splits import Labels, Protocol, Standardise, ValidationLabels
+from benchmark.data.tasks import DatasetTask, columns_of
 from benchmark.results.names import DEFAULT_TASK, FINETUNE, Baseline, Pool, Preset
 from methods.parts.hyperparameters import Count, Recipe, Share
 

@@ -18,27 +18,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.data.column import SEVERAL_LABELS, Column, dealing_of
 from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared, skip_summary
 from benchmark.data.signals import AMPLITUDES, LIMB_LEADS, SignalFacts
-from benchmark.data.splits import (
-    SEVERAL_LABELS,
-    SPLIT_SEED,
-    Part,
-    Split,
-    TaskSpec,
-    dealing_of,
-    is_cross_validated,
-    labels_under,
-    left_out,
-    problem_of,
-    sides_of,
-    split_of,
-    split_part,
-    target_of,
-    tested_recordings,
-)
+from benchmark.data.splits import SPLIT_SEED, Part, Split
 
 Severity = Literal["fatal", "leak", "warning"]
 IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})
@@ -80,37 +65,36 @@ class Recorded(NamedTuple):
 
 
 def audit(
-    prepared: Mapping[str, Prepared],
-    specs: Mapping[str, TaskSpec],
+    columns: Mapping[str, Column],
     *,
     pretrain: str,
     tested: Sequence[str],
     joined: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> list[Finding]:
-    """Audit prepared datasets, given by name with their specs; `pretrain` is pretrained on, `tested` are scored.
+    """Audit datasets under their tasks, given by name; `pretrain` is pretrained on, `tested` are scored.
 
     joined: where several datasets are the corpus, numbers of the recordings of each that are pretrained on. Several
     may be tasks of one dataset: what is wrong with its files is reported once.
     """
     findings, recordings, datasets = list[Finding](), list[Recorded](), set[str]()
     trained = {name: set(numbers.tolist()) for name, numbers in (joined or {}).items()}
-    in_parts = {prepared[name].dataset_name for name in tested if is_cross_validated(prepared[name], specs[name])}
+    in_parts = {columns[name].data.dataset_name for name in tested if columns[name].is_cross_validated}
     crossfitted = in_parts.intersection(pretrain.split(JOIN))
-    for name, data in prepared.items():
-        spec, sides = specs[name], dict[int, str]()
-        splits = judged_splits(data, spec) if name in tested else [split_of(data, spec)]
+    for name, column in columns.items():
+        data, sides = column.data, dict[int, str]()
+        splits = judged_splits(column) if name in tested else [column.split]
         reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
         problem = None if data.entries else f"no recording is usable: {reasons or 'none is there'}. {data.how_to_get}"
         if name == pretrain:
             trained[name] = set(splits[0].train.tolist() if data.classes else range(len(data.entries)))
         if name in tested or (name == pretrain and data.classes):
-            problems = [problem_of(data, split, spec, is_scored=name in tested) for split in splits]
+            problems = [column.problem(split, is_scored=name in tested) for split in splits]
             problem = problem or next(filter(None, problems), None)
-        if name in tested and is_cross_validated(data, spec):
-            sides = {int(r): f"test {data.entries[r].patient}" for r in tested_recordings(data, spec)}
+        if name in tested and column.is_cross_validated:
+            sides = {int(r): f"test {data.entries[r].patient}" for r in column.tested}
         elif name in tested:
             findings += shared_patients(data, splits[0])
-            sides = {int(r): side for side, numbers in sides_of(splits[0]).items() for r in numbers}
+            sides = {int(r): side for side, numbers in splits[0].titled().items() for r in numbers}
         if data.dataset_name in crossfitted:
             trained[name] = set(sides)
         if problem:
@@ -126,17 +110,17 @@ def audit(
     return [*findings, *copies(recordings)]
 
 
-def judged_splits(prepared: Prepared, spec: TaskSpec) -> list[Split]:
+def judged_splits(column: Column) -> list[Split]:
     """Return the splits by which a column is judged before a run: its own, or those of parts as any seed deals them."""
-    if not is_cross_validated(prepared, spec):
-        return [split_of(prepared, spec)]
-    dealing = dealing_of([(prepared, spec)], SPLIT_SEED)
-    return [split_part(prepared, spec, Part(dealing, number)) for number in range(spec.folds)]
+    if not column.is_cross_validated:
+        return [column.split]
+    dealing = dealing_of([column], SPLIT_SEED)
+    return [column.split_of_part(Part(dealing, number)) for number in range(dealing.parts)]
 
 
 def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
     """Name patients on two sides of a split."""
-    pairs = ((data.entries[r].patient, side) for side, numbers in sides_of(split).items() for r in numbers)
+    pairs = ((data.entries[r].patient, side) for side, numbers in split.titled().items() for r in numbers)
     sides = grouped(dict.fromkeys(pairs))
     if shared := [f"{patient}: {' and '.join(names)}" for patient, names in sides.items() if len(names) > 1]:
         where = f"{counted(len(shared), 'patient')} on two sides of the split of {data.title} ({some(shared)})"
@@ -230,8 +214,9 @@ def near_copies(recordings: Sequence[Recorded]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pair for group in few for pair in combinations(group, 2)))
 
 
-def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
-    """Say all facts of a prepared dataset, one kind a line; `spec` is of the tasks in which classes are counted."""
+def fact_lines(column: Column) -> Iterator[str]:
+    """Say all facts of a prepared dataset, one kind a line; classes are counted under its task."""
+    data = column.data
     yield f"form        {data.form}"
     listed, patients = len(data.entries) + len(data.skipped), len({entry.patient for entry in data.entries})
     yield f"recordings  {listed} listed; {len(data.entries)} usable, of {patients} patients"
@@ -239,12 +224,12 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
     rates = Counter(signal.fs for signal in data.signals)
     yield f"signals     {', '.join(f'{rate:g} Hz ({count})' for rate, count in rates.items())}"
     if data.classes:
-        counts = zip(data.classes, target_of(data, spec).sum(axis=0), strict=True)
+        counts = zip(data.classes, column.target.sum(axis=0), strict=True)
         texts = [f"{name} {count}" for name, count in counts]
-        if negative := labels_under(data, spec).count(()):
+        if negative := column.labels.count(()):
             texts.append(f"no to every class {negative}")
-        yield f"{spec.labels:<12}{', '.join(texts)}"
-        for reason, count in left_out(data, spec).items():
+        yield f"{column.spec.labels:<12}{', '.join(texts)}"
+        for reason, count in column.left_out.items():
             remedy = "; --labels multi counts them" if reason == SEVERAL_LABELS else ""
             yield f"left out    {count} of {len(data.entries)} recordings have {reason}{remedy}"
     for kind, count in skip_summary(data.skipped).items():
@@ -260,23 +245,23 @@ class SizeOfTest(NamedTuple):
     """As many where classes are balanced, else fewer: a macro mean varies as its rare classes do."""
 
 
-def size_of_test(data: Prepared, spec: TaskSpec) -> SizeOfTest:
+def size_of_test(column: Column) -> SizeOfTest:
     """Count the test patients of a column, of a cross-validation all; its data may be listed and not prepared."""
-    tested = tested_recordings(data, spec)
-    patients = np.array([data.entries[r].patient for r in tested], dtype=np.str_)
-    of_class = [len(np.unique(patients[having == 1])) for having in target_of(data, spec)[tested].T]
+    patients = np.array([column.data.entries[r].patient for r in column.tested], dtype=np.str_)
+    of_class = [len(np.unique(patients[having == 1])) for having in column.target[column.tested].T]
     counts = np.array([count for count in of_class if count])
     number = len(np.unique(patients))
     return SizeOfTest(number, min(number, len(counts) ** 2 / (1 / counts).sum()) if number else 0.0)
 
 
-def side_line(data: Prepared, spec: TaskSpec) -> str:
+def side_line(column: Column) -> str:
     """Count the recordings of each side of a split, and name classes that none of them has; or count those in parts."""
-    if is_cross_validated(data, spec):
-        return f"{len(tested_recordings(data, spec))} recordings are tested, in {spec.folds} parts by patient"
-    target, texts = target_of(data, spec), []
-    for side, recordings in sides_of(split_of(data, spec)).items():
-        absent = [data.classes[number] for number in np.flatnonzero(target[recordings].sum(axis=0) == 0)]
+    if column.is_cross_validated:
+        return f"{len(column.tested)} recordings are tested, in {column.spec.folds} parts by patient"
+    texts = []
+    for side, recordings in column.split.titled().items():
+        numbers = np.flatnonzero(column.target[recordings].sum(axis=0) == 0)
+        absent = [column.data.classes[number] for number in numbers]
         texts.append(f"{side} {len(recordings)}{f' (without {some(absent)})' if absent else ''}")
     return ", ".join(texts)
 

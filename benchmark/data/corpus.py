@@ -24,12 +24,13 @@ import torch
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
+from benchmark.data.column import column_of
 from benchmark.data.damage import remember, stamp_of
 from benchmark.data.datasets.base import LEADS, DatasetError, Entry
 from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared, memory_map
 from benchmark.data.report_text import embed_reports, has_text
-from benchmark.data.splits import TaskSpec, split_of
+from benchmark.data.splits import TaskSpec
 from benchmark.machine import LARGE, stream
 from benchmark.results.arrays import AnyFloats, Halves, Ints
 from benchmark.results.files import replacing
@@ -314,7 +315,7 @@ def corpus_trials(prepared: Prepared, spec: TaskSpec, recordings: Ints | None = 
     count = prepared.trials_of_each(spec.per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
     if recordings is None:
-        recordings = split_of(prepared, spec).train if prepared.classes else recording
+        recordings = column_of(prepared, spec).split.train if prepared.classes else recording
     trials = np.flatnonzero(np.isin(recording, recordings))
     return trials, recording[trials]
 

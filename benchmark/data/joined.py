@@ -17,9 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmark.data.column import Column, column_of
 from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo, Entry, rows_beside
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, DatasetTask, Split, TaskSpec, labels_under, tasks_of
+from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
+from benchmark.data.tasks import DatasetTask, tasks_of
 from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK
@@ -151,30 +153,30 @@ class Seen(NamedTuple):
     """What determines them, as values of JSON; None for none."""
 
 
-def transported(
-    transport: Transport, learned: Prepared, tested: Prepared, split: Split, spec: TaskSpec, seen: Seen, cache: Path
-) -> Prepared:
+def transported(transport: Transport, learned: Column, tested: Prepared, seen: Seen, cache: Path) -> Prepared:
     """Join the recordings that are learned on and those that are tested.
 
-    learned, tested: the datasets under their tasks. split: of the first, by the spec. spec: of a recording's labels
-    too. seen: in the second. Raises DatasetError where either has no recording.
+    tested: the dataset under its task; its labels count as those that are learned. seen: in what is tested. Raises
+    DatasetError where either has no recording.
     """
+    spec, split = learned.spec, learned.split
     learning = {int(r): TRAINING_FOLD for r in split.train} | {int(r): VALIDATION_FOLD for r in split.validation}
     testing = {r: TEST_FOLD for r, entry in enumerate(tested.entries) if entry.patient not in seen.patients}
     members, marks, concepts_of_ends = [], [], []
-    for data, column, folds in zip((learned, tested), transport.ends, (learning, testing), strict=True):
-        concepts = [concept_of(column, label) for label in data.classes]
-        number = {n: transport.classes.index(name) for n, name in enumerate(concepts) if name in transport.classes}
+    pairs = (learned, learning), (column_of(tested, spec), testing)
+    for end, (column, folds) in zip(transport.ends, pairs, strict=True):
+        concepts = [concept_of(end, label) for label in column.data.classes]
         concepts_of_ends.append(concepts)
-        labels = labels_under(data, spec)
-        shared = {
-            r: tuple(sorted(number[label] for label in labels[r] or () if label in number)) for r in sorted(folds)
-        }
-        chosen = [r for r in shared if shared[r]]
+        number_of = {name: number for number, name in enumerate(transport.classes)}
+        chosen = []
+        for r in sorted(folds):
+            names = [concepts[label] for label in column.labels[r] or ()]
+            if shared := tuple(sorted(number_of[name] for name in names if name in number_of)):
+                chosen.append(r)
+                marks.append((shared, folds[r]))
         if not chosen:
-            raise DatasetError(f"{transport.title}: no recording of {data.title} has one of the common classes")
-        members.append((data, np.array(chosen, np.int64)))
-        marks += [(shared[r], folds[r]) for r in chosen]
+            raise DatasetError(f"{transport.title}: no recording of {column.data.title} has one of the common classes")
+        members.append((column.data, np.array(chosen, np.int64)))
     return join(
         transport.name,
         members,

@@ -82,7 +82,7 @@ def write_skipped(skipped: Mapping[str, Sequence[Skipped]], path: Path) -> None:
     write_atomic(path, text.getvalue().encode(errors="replace"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """A prepared dataset. R usable recordings, N windows of S samples."""
 
@@ -116,7 +116,7 @@ class Prepared:
     how_to_get: str = ""
     """One line: source of the real data."""
     dataset: str = ""
-    """Name of the dataset of which this is a named task (benchmark.data.splits); '' for a dataset itself."""
+    """Name of the dataset of which this is a named task (benchmark.data.tasks); '' for a dataset itself."""
     members: tuple[tuple[Prepared, Ints], ...] = ()
     """The joined datasets (benchmark.data.joined), in whose files the windows lie, each with the ascending numbers of
     its recordings."""
@@ -334,7 +334,7 @@ def fingerprint_of(
 
     signals: of each entry of the listing, as it was read; None where it could not be. Of a simulated dataset the
     settings say all. No path enters, no window, and no reason why a recording is skipped. No statement enters either: a
-    named task's labels have a fingerprint of their own (benchmark.data.splits).
+    named task's labels have a fingerprint of their own (benchmark.data.tasks).
     """
     about = [dataset.name, dataset.classes, dataset.first_label_counts, asdict(segmentation), PIPELINE_VERSION]
     if dataset.drawn_from:

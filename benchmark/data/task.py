@@ -2,8 +2,7 @@
 
 A window is a heartbeat or a crop, as the dataset was cut. A cell's task is the labelled subset of the training windows,
 the validation windows whose labels may choose settings, and all test windows, which are the same for all methods,
-ratios and seeds. Coverage says which patients of which class a run cannot score, and why: rates under 50/min do not fit
-a heartbeat window and short recordings have too few beats. Probe windows, for measures of health, are of the downstream
+ratios and seeds. Probe windows, for measures of health, are of the downstream
 datasets, outside the pretraining corpus and the test parts, since what they show may influence choices.
 """
 
@@ -20,21 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmark.data.column import Column
 from benchmark.data.corpus import Trials, scaled, trials_of
-from benchmark.data.datasets.base import LEADS, Entry
-from benchmark.data.prepare import Prepared, Skipped
+from benchmark.data.datasets.base import LEADS
 from benchmark.data.segments import zero_missing_leads
-from benchmark.data.splits import (
-    Part,
-    TaskSpec,
-    labelled_subset,
-    problem_of,
-    split_of,
-    split_part,
-    target_of,
-    task_labels,
-    tested_recordings,
-)
+from benchmark.data.splits import Part, labelled_subset
 from benchmark.machine import LARGE
 from benchmark.results.arrays import Ints, Texts
 from benchmark.results.files import digest
@@ -140,11 +129,8 @@ class Task:
 class Sides:
     """What the tasks on a dataset share: all but the labelled training windows."""
 
-    prepared: Prepared
-    spec: TaskSpec
+    column: Column
     trials: Trials
-    target: Ints
-    """(R, C) of each recording."""
     numbers: dict[str, Ints]
     """'train', 'validation' and 'test' -> numbers of the pseudo-trials there."""
     problems: tuple[str, ...]
@@ -164,26 +150,28 @@ class Sides:
     def windows(self, index: Ints) -> Windows:
         """Return the numbered windows with their labels."""
         recording = self.trials.recording[index // self.trials.per_trial]  # (n,)
-        entries = [self.prepared.entries[r] for r in recording]
+        entries = [self.column.data.entries[r] for r in recording]
         return Windows(
-            signal=torch.from_numpy(zero_missing_leads(self.trials.windows(index), self.spec.leads)).to(self.device),
-            target=torch.from_numpy(self.target[recording]).float().to(self.device),
+            signal=torch.from_numpy(zero_missing_leads(self.trials.windows(index), self.column.spec.leads)).to(
+                self.device
+            ),
+            target=torch.from_numpy(self.column.target[recording]).float().to(self.device),
             recording=np.array([entry.recording for entry in entries], dtype=np.str_),
             patient=np.array([entry.patient for entry in entries], dtype=np.str_),
         )
 
     def crops(self, recordings: Ints) -> Crops:
         """Return signals and labels of numbered recordings (M,) that are kept whole."""
-        samples = self.prepared.segmentation.samples
-        parts = [self.prepared.windows_of(int(r))[:, 0] for r in recordings]
+        samples = self.column.data.segmentation.samples
+        parts = [self.column.data.windows_of(int(r))[:, 0] for r in recordings]
         signal = np.concatenate([np.empty((0, len(LEADS)), np.float16), *parts])  # (n, L)
         signal = signal if self.trials.scale is None else self.trials.scale.applied(signal)
         length = np.array([len(part) for part in parts], np.int64)  # (M,)
         return Crops(
-            signal=torch.from_numpy(zero_missing_leads(signal, self.spec.leads)).to(self.device),
+            signal=torch.from_numpy(zero_missing_leads(signal, self.column.spec.leads)).to(self.device),
             start=torch.from_numpy(np.cumsum(length) - length).to(self.device),
             starts=torch.from_numpy(length - samples + 1).to(self.device),
-            target=torch.from_numpy(self.target[recordings]).float().to(self.device),
+            target=torch.from_numpy(self.column.target[recordings]).float().to(self.device),
             samples=samples,
         )
 
@@ -192,31 +180,25 @@ class Sides:
 
         Of recordings kept whole, it draws recordings, by their first crops, and takes all their crops, ascending.
         """
-        trial, whole = self.numbers[side], self.prepared.segmentation.kind == "recordings"
+        trial, whole = self.numbers[side], self.column.data.segmentation.kind == "recordings"
         if not len(trial):
             return trial
         if whole:
             trial = trial[np.unique(self.trials.recording[trial], return_index=True)[1]]  # (R',)
-        target, patient = self.target[self.trials.recording[trial]], self.trials.patient[trial]
-        drawn = labelled_subset(trial, patient, target, ratio, self.spec, seed=seed, fewest=fewest)
+        target, patient = self.column.target[self.trials.recording[trial]], self.trials.patient[trial]
+        drawn = labelled_subset(trial, patient, target, ratio, self.column.spec, seed=seed, fewest=fewest)
         recording = self.trials.recording
         return np.flatnonzero(np.isin(recording, recording[drawn])) if whole else drawn
 
 
-def sides_for_tasks(
-    prepared: Prepared,
-    spec: TaskSpec,
-    *,
-    device: torch.device,
-    tested: bool = True,
-    part: Part | None = None,
-) -> Sides:
-    """Return the sides of a dataset's tasks; one without a usable recording is empty, as are all without a split.
+def sides_for_tasks(column: Column, *, device: torch.device, tested: bool = True, part: Part | None = None) -> Sides:
+    """Return the sides of a column's tasks; one without a usable recording is empty, as are all without a split.
 
     tested: False leaves the test side empty without reading a window of it. part: of a cross-validation the part that
     is tested.
     """
-    split = split_of(prepared, spec) if part is None else split_part(prepared, spec, part)
+    prepared, spec = column.data, column.spec
+    split = column.split if part is None else column.split_of_part(part)
     recordings = split._asdict() | ({} if tested else {"test": split.test[:0]})
     trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
     numbers = {side: np.flatnonzero(np.isin(trials.recording, chosen)) for side, chosen in recordings.items()}
@@ -225,9 +207,9 @@ def sides_for_tasks(
         for side, chosen in recordings.items()
         if len(chosen) and not len(numbers[side])
     ]
-    if not problems and (problem := problem_of(prepared, split, spec, is_scored=tested)):
+    if not problems and (problem := column.problem(split, is_scored=tested)):
         problems = [problem]
-    return Sides(prepared, spec, trials, target_of(prepared, spec), numbers, tuple(problems), device)
+    return Sides(column, trials, numbers, tuple(problems), device)
 
 
 def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
@@ -236,53 +218,33 @@ def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
     The notes name empty sides and classes without a labelled window. Where validation labels are shared, they are drawn
     as those of the training side; under protocol `strict` they are of at least one patient per class.
     """
+    column = sides.column
     subset = sides.labelled("train", ratio, seed)
     train, crops, validation = sides.windows(subset), None, sides.validation
-    if sides.prepared.segmentation.kind == "recordings":
+    if column.data.segmentation.kind == "recordings":
         crops = sides.crops(np.unique(sides.trials.recording[subset]))
-    if sides.spec.validation_labels == "share" and len(sides.numbers["validation"]):
-        shared = sides.labelled("validation", ratio, seed, fewest=len(sides.prepared.classes))
+    if column.spec.validation_labels == "share" and len(sides.numbers["validation"]):
+        shared = sides.labelled("validation", ratio, seed, fewest=len(column.data.classes))
         validation = sides.windows(np.sort(shared))
-    absent = [name for name, count in zip(sides.prepared.classes, train.truth().sum(axis=0), strict=True) if not count]
+    absent = [name for name, count in zip(column.data.classes, train.truth().sum(axis=0), strict=True) if not count]
     notes = [f"no labelled window of class {', '.join(absent)}"] if absent and len(train) else []
     return Task(
         train=train,
         validation=validation,
         test=sides.test,
-        multi=sides.spec.labels == "multi",
-        unit=UNIT_OF_PROTOCOL[sides.spec.protocol],
+        multi=column.spec.labels == "multi",
+        unit=UNIT_OF_PROTOCOL[column.spec.protocol],
         notes=[*sides.problems, *notes],
         unscored="; ".join(sides.problems),
-        pool=sides.spec.pool,
+        pool=column.spec.pool,
         crops=crops,
     )
 
 
-def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, dict[str, Any]]:
-    """Count the patients of each class of the dataset under a task, in the order of the classes, whatever the split.
-
-    `patients`: those with a recording of the class; `unscored`: those of whom none can be scored -> the first reason.
-    """
-    too_few = f"fewer than {spec.per_trial} {prepared.segmentation.unit_name}s"
-    scorable = prepared.trials_of_each(spec.per_trial)  # (R,)
-    recordings: list[tuple[Entry | Skipped, str]] = [
-        *((entry, "" if count else too_few) for entry, count in zip(prepared.entries, scorable, strict=True)),
-        *((skip, skip.reason.partition(":")[0]) for skip in prepared.skipped),
-    ]
-    reasons: list[dict[str, str]] = [{} for _ in prepared.classes]  # patient -> first reason, '' if scored
-    for recording, reason in sorted(recordings, key=lambda pair: bool(pair[1])):
-        for label in task_labels(prepared, spec, recording.labels):
-            reasons[label].setdefault(recording.patient, reason)
-    return {
-        name: {"patients": len(of_class), "unscored": {who: why for who, why in of_class.items() if why}}
-        for name, of_class in zip(prepared.classes, reasons, strict=True)
-    }
-
-
 RECORDINGS = 256
 """Most recordings that are probed, with two windows each: a measurement costs half a thousand forward passes."""
-Tasks = Sequence[tuple[Prepared, TaskSpec]]
-"""A prepared dataset under its tasks."""
+Tasks = Sequence[Column]
+"""A dataset under its tasks."""
 
 
 @dataclass(frozen=True)
@@ -321,9 +283,11 @@ def probe_windows(datasets: Sequence[Tasks], corpora: Sequence[str], device: tor
 
 def source_of(tasks: Tasks, corpora: Sequence[str]) -> list[Any]:
     """Return what determines `unseen_pairs` and their samples, as values of JSON."""
-    is_pretrained_on = tasks[0][0].dataset_name in corpora
-    settings = [[data.fingerprint, spec.dividing(), spec.per_trial, spec.standardise] for data, spec in tasks]
-    return [is_pretrained_on, settings]
+    settings = []
+    for column in tasks:
+        spec = column.spec
+        settings.append([column.data.fingerprint, spec.dividing(), spec.per_trial, spec.standardise])
+    return [tasks[0].data.dataset_name in corpora, settings]
 
 
 def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, Ints]:
@@ -331,11 +295,10 @@ def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, Ints]:
 
     The two windows lie a quarter from either end: heartbeats at the ends of a recording may be cut off.
     """
-    prepared, spec = tasks[0]
-    split = split_of(prepared, spec)
+    prepared, spec, split = tasks[0].data, tasks[0].spec, tasks[0].split
     unseen = split.validation if prepared.dataset_name in corpora else np.concatenate([split.train, split.validation])
-    for data, task_spec in tasks:
-        unseen = np.setdiff1d(unseen, tested_recordings(data, task_spec))
+    for column in tasks:
+        unseen = np.setdiff1d(unseen, column.tested)
     trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
     chosen = np.flatnonzero(np.isin(trials.recording, unseen))  # (T,)
     _, start, count = np.unique(trials.recording[chosen], return_index=True, return_counts=True)  # (R,), (R,)

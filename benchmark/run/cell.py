@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmark.config.config import Config, with_settings
+from benchmark.data.column import Column, column_of, open_task_view
 from benchmark.data.prepare import Prepared, open_prepared
-from benchmark.data.splits import SPLIT_VERSION, Part, TaskSpec, is_cross_validated, open_task_view
-from benchmark.data.task import Sides, Task, coverage, sides_for_tasks, task_on
+from benchmark.data.splits import SPLIT_VERSION, Part, TaskSpec
+from benchmark.data.task import Sides, Task, sides_for_tasks, task_on
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine import computer
 from benchmark.results.files import digest
@@ -65,11 +66,12 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
     config = with_settings(context.config, cell.variant.settings)
-    column, is_tested = config.data.column(cell.dataset), cell.evaluation != VALIDATION
-    spec = spec_of(config, cell.evaluation, column.name)
-    prepared = open_task_view(context.folders[cell.dataset], column)
+    task, is_tested = config.data.column(cell.dataset), cell.evaluation != VALIDATION
+    spec = spec_of(config, cell.evaluation, task.name)
+    data = open_task_view(context.folders[cell.dataset], task)
+    column = column_of(data, spec)
     inputs = CellInput(cell, config, context)
-    folds = folds_of(inputs, prepared, spec, known)
+    folds = folds_of(inputs, column, known)
     multi = spec.labels == "multi"
     unscored = next((fold.unscored for fold in folds if fold.unscored and cell.evaluation != RETRIEVAL), "")
     if unscored:
@@ -77,7 +79,7 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in folds]
     else:
         outcomes = [learn_on(of_part(inputs, number, fold), fold, known) for number, fold in enumerate(folds)]
-    predictions, facts, split = merged(prepared, folds, outcomes, is_crossfitted=DEALT_BY in cell.content)
+    predictions, facts, split = merged(data, folds, outcomes, is_crossfitted=DEALT_BY in cell.content)
     notes = [note for fold in folds for note in fold.notes] + [note for outcome in outcomes for note in outcome.notes]
     if reason := unscored or ("" if is_tested else UNTESTED):
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
@@ -88,7 +90,7 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         judged = predictions.probability, predictions.truth, predictions.recording
         classes = ranked_classes(predictions.truth, predictions.patient, HEADLINES[spec.protocol])
         scores = score_both_units(*judged, multi=multi, pool=spec.pool, part=predictions.part, classes=classes)
-        notes += untested_note(predictions.truth, prepared.classes)
+        notes += untested_note(predictions.truth, data.classes)
     row = Row(
         **identity_of(cell),
         protocol=spec.protocol,
@@ -96,36 +98,36 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         scores={unit: scored.values for unit, scored in scores.items()},
         undefined={unit: scored.undefined for unit, scored in scores.items()},
         notes=list(dict.fromkeys(notes)),
-        coverage=dict(coverage(prepared, spec)) if is_tested else {},
-        provenance=provenance(inputs, prepared) | {"split": split},
+        coverage=column.coverage() if is_tested else {},
+        provenance=provenance(inputs, data) | {"split": split},
         **facts,
     )
     context.store.save_row(row, predictions)
 
 
-def folds_of(inputs: CellInput, prepared: Prepared, spec: TaskSpec, known: Shared) -> list[Task]:
+def folds_of(inputs: CellInput, column: Column, known: Shared) -> list[Task]:
     """Make a cell's task, or those of the parts of its cross-validation."""
     cell, is_tested, device = inputs.cell, inputs.cell.evaluation != VALIDATION, inputs.context.device
     tasks = []
-    for part in parts_of_cell(inputs, prepared, spec):
-        key = spec, is_tested, part
+    for part in parts_of_cell(inputs, column):
+        key = column.spec, is_tested, part
         if key not in known.sides:
-            known.sides[key] = sides_for_tasks(prepared, spec, device=device, tested=is_tested, part=part)
+            known.sides[key] = sides_for_tasks(column, device=device, tested=is_tested, part=part)
         tasks.append(task_on(known.sides[key], ratio=cell.ratio, seed=cell.draw_seed))
     return tasks
 
 
-def parts_of_cell(inputs: CellInput, prepared: Prepared, spec: TaskSpec) -> Sequence[Part | None]:
+def parts_of_cell(inputs: CellInput, column: Column) -> Sequence[Part | None]:
     """Return the parts of a cell's cross-validation, None for a cell of one task.
 
     Where the column is cross-fitted the seed deals them; else each labelled subset deals its own.
     """
     cell = inputs.cell
-    if not is_cross_validated(prepared, spec):
+    if not column.is_cross_validated:
         return [None]
     if DEALT_BY in cell.content:
         return parts_of(opened_columns(inputs.config, inputs.context.folders), cell.seed)
-    return parts_of({cell.dataset: (prepared, spec)}, cell.draw_seed)
+    return parts_of({cell.dataset: column}, cell.draw_seed)
 
 
 def of_part(inputs: CellInput, number: int, fold: Task) -> CellInput:

@@ -16,20 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config.config import Config
+from benchmark.data.column import Column, column_of, dealing_of, open_task_view
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import (
-    Part,
-    TaskSpec,
-    dealing_of,
-    is_cross_validated,
-    open_task_view,
-    tested_recordings,
-)
+from benchmark.data.splits import Part
 from benchmark.results.files import digest
 from benchmark.results.store import Store
 
-Columns = Mapping[str, tuple[Prepared, TaskSpec]]
-"""Name of a column that is cross-fitted -> its recordings and spec."""
+Columns = Mapping[str, Column]
+"""Columns that are cross-fitted, by name."""
 DEALT_BY = "dealt_by"
 """What determines the parts of a column, in the content of the keys of its cells."""
 SEEN = "patients_seen"
@@ -42,11 +36,11 @@ def crossfitted(config: Config, views: Mapping[str, Prepared]) -> Columns:
     Whoever is in several of them is tested by the same part's encoder, whether or not he is pretrained on in each.
     """
     columns = {}
-    for column in config.data.columns():
-        spec = config.task_spec(config.finetune, column.name)
-        if config.data.folds and column.name in views and is_cross_validated(views[column.name], spec):
-            columns[column.name] = views[column.name], spec
-    datasets = {view.dataset_name for view, _ in columns.values()}
+    for name in [task.name for task in config.data.columns() if config.data.folds and task.name in views]:
+        column = column_of(views[name], config.task_spec(config.finetune, name))
+        if column.is_cross_validated:
+            columns[name] = column
+    datasets = {column.data.dataset_name for column in columns.values()}
     return {} if datasets.isdisjoint(config.data.corpora) else columns
 
 
@@ -58,7 +52,7 @@ def opened_columns(config: Config, folders: Mapping[str, Path]) -> Columns:
 
 def dealt_by(columns: Columns, seed: int) -> list[Any]:
     """Return what determines the parts of a seed, as values of JSON."""
-    return [seed, [[view.fingerprint, spec.dividing()] for view, spec in columns.values()]]
+    return [seed, [[column.data.fingerprint, column.spec.dividing()] for column in columns.values()]]
 
 
 def parts_of(columns: Columns, seed: int) -> list[Part]:
@@ -88,8 +82,8 @@ def corpus_of_part(corpus: Prepared, columns: Columns, part: Part) -> NDArray[np
     """
     side_of = part.dealing.sides(part.number)
     labelled: dict[str, set[int]] = {}
-    for view, spec in columns.values():
-        labelled.setdefault(view.dataset_name, set()).update(tested_recordings(view, spec).tolist())
+    for column in columns.values():
+        labelled.setdefault(column.data.dataset_name, set()).update(column.tested.tolist())
     chosen = []
     for index, origin in enumerate(origins_of(corpus)):
         is_usable = origin.dataset not in labelled or origin.number in labelled[origin.dataset]

@@ -15,6 +15,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
 from benchmark.data.audit import Finding, audit
+from benchmark.data.column import NO_LABEL, Column, column_of
 from benchmark.data.corpus import pretrained_entries, trials_of
 from benchmark.data.datasets import find_root, refuse_unfinished
 from benchmark.data.datasets.base import Dataset, DatasetError
@@ -23,7 +24,7 @@ from benchmark.data.joined import JOIN, Seen, datasets_in, is_transport, join, t
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import NO_LABEL, DatasetTask, TaskSpec, is_cross_validated, left_out, of_task, split_of
+from benchmark.data.tasks import DatasetTask, of_task
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
@@ -83,7 +84,9 @@ def prepare_data(
             on_progress=progress,
             on_damage=tell_damage,
         )
-    if dataset.classes and (unlabelled := left_out(prepared, config.task_spec(config.finetune)).get(NO_LABEL)):
+    if dataset.classes and (
+        unlabelled := column_of(prepared, config.task_spec(config.finetune)).left_out.get(NO_LABEL)
+    ):
         note(console, f"{dataset.title}: {unlabelled} of {len(prepared.entries)} usable recordings have no label")
     return prepared
 
@@ -95,13 +98,13 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
     if len(corpora) > 1:
         members = [(prepared[name], untested(config, prepared[name])) for name in corpora]
         trained = {data.name: [data.entries[r] for r in numbers] for data, numbers in members}
-        views = [view for name in corpora for view in withheld_by(config, prepared[name])]
-        chosen_by = [[view.fingerprint, spec.dividing()] for view, spec in views]
+        views = [column for name in corpora for column in withheld_by(config, prepared[name])]
+        chosen_by = [[column.data.fingerprint, column.spec.dividing()] for column in views]
         joins.append(join(config.data.pretrain, members, cache, chosen_by=chosen_by))
     corpus = joins[0] if joins else prepared[config.data.pretrain]
     columns = [column for column in config.data.columns() if not is_transport(column.dataset)]
     plain = {column.name: of_task(prepared[column.dataset], column) for column in columns}
-    in_parts = {view.dataset_name for view, _ in crossfitted(config, plain).values()}
+    in_parts = {column.data.dataset_name for column in crossfitted(config, plain).values()}
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
         if ends := in_parts.intersection(datasets_in(name)):
@@ -110,14 +113,13 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
                 "(data.folds), and a transport has one encoder: leave the transport out, or --set data.folds=null"
             )
         learned, tested = (of_task(prepared[end.dataset], end) for end in transport.ends)
-        spec = config.task_spec(config.finetune, learned.name)
-        split = split_of(learned, spec)
+        learned_column = column_of(learned, config.task_spec(config.finetune, learned.name))
         # A transport tests nobody who is pretrained on.
         seen = Seen(set(), None)
         if tested.dataset_name in trained:
             patients = {entry.patient for entry in trained[tested.dataset_name]}
             seen = Seen(patients, [corpus.fingerprint, config.task_spec(config.pretrain).content()])
-        joins.append(transported(transport, learned, tested, split, spec, seen, cache))
+        joins.append(transported(transport, learned_column, tested, seen, cache))
     return joins
 
 
@@ -128,24 +130,24 @@ def untested(config: Config, data: Prepared) -> Ints:
     """
     if not data.classes:
         return np.arange(len(data.entries))
-    views = withheld_by(config, data)
-    if any(is_cross_validated(view, spec) for view, spec in views):
+    columns = withheld_by(config, data)
+    if any(column.is_cross_validated for column in columns):
         return np.arange(len(data.entries))  # of whom the encoder of each part sees others (benchmark.run.crossfit)
-    splits = [split_of(view, spec) for view, spec in views]
+    splits = [column.split for column in columns]
     held_out = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
     train = sorted({int(r) for split in splits for r in split.train})
     return np.array([r for r in train if data.entries[r].patient not in held_out], np.int64)
 
 
-def withheld_by(config: Config, data: Prepared) -> list[tuple[Prepared, TaskSpec]]:
+def withheld_by(config: Config, data: Prepared) -> list[Column]:
     """List the tasks of a dataset by whose splits recordings are kept from a corpus of several datasets.
 
     Of a labelled dataset under no column the dataset itself, as it is split where it is pretrained on alone.
     """
-    columns = [column for column in config.data.columns() if column.dataset == data.name]
-    if columns or not data.classes:
-        return [(of_task(data, column), config.task_spec(config.finetune, column.name)) for column in columns]
-    return [(data, config.task_spec(config.pretrain))]
+    tasks = [column for column in config.data.columns() if column.dataset == data.name]
+    if tasks or not data.classes:
+        return [column_of(of_task(data, task), config.task_spec(config.finetune, task.name)) for task in tasks]
+    return [column_of(data, config.task_spec(config.pretrain))]
 
 
 def patients_of(config: Config, name: str) -> Iterator[str]:
@@ -165,7 +167,7 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> tuple[list[st
     findings = audit_of(config, prepared, [column.name for column in columns])
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
     corpus = prepared[config.data.pretrain]
-    usable = split_of(corpus, config.task_spec(config.pretrain)).train if corpus.classes else corpus.entries
+    usable = column_of(corpus, config.task_spec(config.pretrain)).split.train if corpus.classes else corpus.entries
     if corpus.name in fatal and not len(usable):
         raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
     names = [column.name for column in columns if column.name in fatal]
@@ -179,20 +181,21 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> tuple[list[st
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
     """Audit prepared datasets under a config's corpus, task and protocol; transports beside the corpus alone."""
     corpora = config.data.corpora
-    specs = {name: config.task_spec(config.finetune, name) for name in prepared}
+    views = {name: column_of(data, config.task_spec(config.finetune, name)) for name, data in prepared.items()}
     joined = {name: untested(config, prepared[name]) for name in corpora} if len(corpora) > 1 else {}
-    parts = {name: data for name, data in prepared.items() if JOIN not in name and not is_transport(name)}
+    parts = {name: view for name, view in views.items() if JOIN not in name and not is_transport(name)}
     pretrain, columns = config.data.pretrain, [name for name in tested if name in parts]
-    findings = audit(parts, specs, pretrain=pretrain, tested=columns, joined=joined)
+    findings = audit(parts, pretrain=pretrain, tested=columns, joined=joined)
     for name in [name for name in tested if name not in parts]:
-        beside = {corpus: parts[corpus] for corpus in corpora if corpus in parts} | {name: prepared[name]}
-        further = audit(beside, specs, pretrain=pretrain, tested=[name], joined=joined)
+        beside = {corpus: parts[corpus] for corpus in corpora if corpus in parts} | {name: views[name]}
+        further = audit(beside, pretrain=pretrain, tested=[name], joined=joined)
         findings += [finding for finding in further if finding.severity != "warning" and name in finding.datasets]
-    return [*findings, *(finding for name in columns for finding in too_short(parts[name], specs[name]))]
+    return [*findings, *(finding for name in columns for finding in too_short(parts[name]))]
 
 
-def too_short(data: Prepared, spec: TaskSpec) -> Iterator[Finding]:
+def too_short(column: Column) -> Iterator[Finding]:
     """Warn of a column of whose recordings more than a tenth have too few windows to be scored."""
+    data, spec = column.data, column.spec
     short = np.count_nonzero(data.trials_of_each(spec.per_trial) == 0)
     if short > len(data.entries) / 10:
         yield Finding(
@@ -306,10 +309,10 @@ def make_plan(
 
 def column_facts(prepared: Prepared, column: DatasetTask, config: Config) -> dict[str, Any]:
     """Collect facts of a column; of a cross-validated one its parts, of a named task its dataset and name."""
-    spec = config.task_spec(config.finetune, column.name)
-    parts = {"parts": spec.folds} if is_cross_validated(prepared, spec) else {}
+    view = column_of(prepared, config.task_spec(config.finetune, column.name))
+    parts = {"parts": view.spec.folds} if view.is_cross_validated else {}
     named = {} if column.named is None else {"of": column.dataset, "task": column.task}
-    return facts_of(prepared) | {"left_out": left_out(prepared, spec)} | parts | named
+    return facts_of(prepared) | {"left_out": view.left_out} | parts | named
 
 
 def facts_of(prepared: Prepared) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from benchmark.config.config import Config, with_settings
+from benchmark.data.column import Column, column_of, open_task_view
 from benchmark.data.corpus import corpus_of, corpus_trials, epoch_shape, pairs_of
 from benchmark.data.joined import is_transport
 from benchmark.data.prepare import Prepared, open_prepared
-from benchmark.data.splits import TaskSpec, open_task_view
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.machine import computer, seed_torch
 from benchmark.results.files import Damaged, write_atomic
@@ -138,11 +138,11 @@ def events_of(pretraining: Pretraining, folder: Path) -> OnEpoch:
 
 def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: torch.device) -> ProbeWindows:
     """Take held-out windows for health: in no pretraining and no test set of the config."""
-    tasks: dict[str, list[tuple[Prepared, TaskSpec]]] = {}
+    tasks: dict[str, list[Column]] = {}
     for column in config.data.columns():
         if not is_transport(column.dataset):
             spec = config.task_spec(config.finetune, column.name)
-            tasks.setdefault(column.dataset, []).append((columns[column.name], spec))
+            tasks.setdefault(column.dataset, []).append(column_of(columns[column.name], spec))
     return probe_windows(list(tasks.values()), config.data.corpora, device)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from benchmark.data.column import Column
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import Task, sides_for_tasks, task_on
@@ -13,4 +14,4 @@ def make_task(
     prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, device: torch.device, tested: bool = True
 ) -> Task:
     """`task_on` sides of its own."""
-    return task_on(sides_for_tasks(prepared, spec, device=device, tested=tested), ratio=ratio, seed=seed)
+    return task_on(sides_for_tasks(Column(prepared, spec), device=device, tested=tested), ratio=ratio, seed=seed)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from benchmark.results.arrays import Floats
 from benchmark.results.names import LEADS as LEADS
@@ -31,6 +31,8 @@ class DatasetError(Exception):
 
 LIMB_SHARES = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
 """Limb lead -> its shares of I and II, by the laws of Einthoven (1913) and Goldberger (1942)."""
+SplitBy = Literal["protocol", "shuffled"]
+"""How recordings without official folds are split."""
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 EXAMPLES = 3
@@ -81,9 +83,40 @@ class Entry:
     fold: int | None = None
     """Official fold, where the dataset has any; or `ALWAYS_TESTED`."""
     statements: tuple[str, ...] = ()
-    """Codes that the dataset states of it; what named tasks are made of (benchmark.data.splits)."""
+    """Codes that the dataset states of it; what named tasks are made of (benchmark.data.tasks)."""
     is_negative: bool = False
     """Whether the dataset says no to each class; another one without a label was not assessed."""
+
+
+class Listed(Protocol):
+    """A recording of the tables, usable or not."""
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """Indices into the dataset's classes."""
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """Codes that the dataset states of it."""
+
+
+@dataclass(frozen=True)
+class NamedTask:
+    """A multi-label task of a dataset."""
+
+    about: str
+    """What its classes are."""
+    classes: tuple[str, ...]
+    of_code: Mapping[str, str] | None
+    """Code -> class; None: the dataset's labels are the task's."""
+    sides: SplitBy = "protocol"
+
+    def labels(self, recording: Listed) -> tuple[int, ...]:
+        """Return indices into `classes` of a recording's labels, ascending; none where it has none of the task."""
+        if self.of_code is None:
+            return tuple(sorted(recording.labels))
+        names = {self.of_code[code] for code in recording.statements if code in self.of_code}
+        return tuple(sorted(map(self.classes.index, names)))
 
 
 @dataclass(frozen=True)
@@ -141,6 +174,10 @@ class DatasetKind(DatasetInfo, Protocol):
 
     licence: str
     """Licence of the real data, as its publisher states it; '' where none is stated."""
+
+    @property
+    def tasks(self) -> Mapping[str, NamedTask]:
+        """Named tasks: the same recordings under other labels."""
 
     @property
     def cite(self) -> str:

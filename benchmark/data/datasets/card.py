@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, NamedTask, Recording, Unusable
 from benchmark.data.datasets.card_formats import (
     PACKAGES,
     CardSection,
@@ -110,6 +110,7 @@ class Card(CardSection):
     """A folder of ECG files, its table and its classes (`base.DatasetKind`)."""
 
     cite: ClassVar[str] = ""
+    tasks: ClassVar[Mapping[str, NamedTask]] = {}
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$")]
     title: Annotated[str, Field(min_length=1)] = Field(default_factory=lambda values: values.get("name", ""))
     how_to_get: str = ""

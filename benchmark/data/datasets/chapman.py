@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, rows_beside
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, NamedTask, Recording, rows_beside
 from benchmark.data.datasets.tables import Row, group_rows, make_listing, read_table
 from benchmark.data.datasets.wfdb_files import WFDBFolder, checked_recording, diagnosis_codes, find_records, reasons
 
@@ -26,6 +26,16 @@ _ROWS = list(rows_beside(__file__, "chapman_codes.csv"))
 RHYTHMS = {row["statement"]: row["rhythm"] for row in _ROWS if row["rhythm"]}
 """SNOMED code of a header or acronym of Diagnostics.xlsx -> rhythm group, as the dataset's authors merge them."""
 RHYTHMS_PHYSIONET = {**RHYTHMS, "195101003": "GSVT"}  # PhysioNet: wandering rhythm; Challenge: pacemaker
+_CONDITIONS = {row["statement"]: row["condition"] for row in _ROWS if row["condition"]}
+CLASSES = tuple(dict.fromkeys(_CONDITIONS.values()))
+"""Acronyms of ConditionNames_SNOMED-CT.csv: MERL's 38 classes (Liu et al., ICML 2024), in the order of its files."""
+CONDITION_OF_STATEMENT = _CONDITIONS | {name: name for name in CLASSES}
+"""Condition of each code of the headers and of each acronym of figshare's table.
+
+Where ConditionNames_SNOMED-CT.csv gives several acronyms to one code, the first. Bradycardia is not among the classes,
+so a recording with it alone is dropped.
+"""
+CONDITIONS = NamedTask("rhythms and conditions, MERL's 38", CLASSES, CONDITION_OF_STATEMENT, "shuffled")
 PHYSIONET, FIGSHARE = "WFDBRecords", "figshare ECGDataDenoised"
 COLUMNS = ("FileName", "Rhythm", "Beat")
 """Columns of Diagnostics.xlsx; the last one has conditions, separated by blanks."""
@@ -51,6 +61,7 @@ class Chapman(WFDBFolder):
         "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing",
     )
     suffix = ".mat"
+    tasks: ClassVar[Mapping[str, NamedTask]] = {"all": CONDITIONS}
     names = ("JS00001", "JS10646")
     """The first and the last recording; others are another dataset's."""
     forms = (PHYSIONET, "WFDB_ChapmanShaoxing")
@@ -131,14 +142,3 @@ class Ningbo(Chapman):
     names = ("JS10647", "JS99999")
     forms = (PHYSIONET, "WFDB_Ningbo")
     table = ""
-
-
-_CONDITIONS = {row["statement"]: row["condition"] for row in _ROWS if row["condition"]}
-CLASSES = tuple(dict.fromkeys(_CONDITIONS.values()))
-"""Acronyms of ConditionNames_SNOMED-CT.csv: MERL's 38 classes (Liu et al., ICML 2024), in the order of its files."""
-CONDITION_OF_STATEMENT = _CONDITIONS | {name: name for name in CLASSES}
-"""Condition of each code of the headers and of each acronym of figshare's table.
-
-Where ConditionNames_SNOMED-CT.csv gives several acronyms to one code, the first. Bradycardia is not among the classes,
-so a recording with it alone is dropped.
-"""

@@ -7,9 +7,11 @@ REFERENCE.csv, whose first label counts; cpsc2018_first_label.csv has it for the
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
-from benchmark.data.datasets.base import Entry, Listing
+from benchmark.data.datasets.base import Entry, Listing, NamedTask
 from benchmark.data.datasets.tables import make_listing
 from benchmark.data.datasets.wfdb_files import WFDBFolder, diagnosis_codes, find_records
 
@@ -47,6 +49,9 @@ class CPSC2018(WFDBFolder):
         "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018",
     )
     suffix = ".mat"
+    tasks: ClassVar[Mapping[str, NamedTask]] = {
+        "all": NamedTask("all labels of a recording", classes, None, "shuffled")
+    }
 
     def listing(self) -> Listing:
         """List the recordings of the preferred form; labels are those of their headers, the first first.

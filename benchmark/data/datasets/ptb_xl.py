@@ -8,9 +8,10 @@ included, mapped by the release's table of statements; recordings without a labe
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable, rows_beside
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, NamedTask, Unusable, rows_beside
 from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, patient_of, read_table
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 from benchmark.results.canonical import whole_number
@@ -35,7 +36,23 @@ class Statement(NamedTuple):
 SCP_STATEMENTS = tuple(Statement(**row) for row in rows_beside(__file__, "ptb_xl_statements.csv"))
 """The statements in the order of the release."""
 SUPERCLASS_OF_CODE = {statement.code: statement.superclass for statement in SCP_STATEMENTS}
-PTB_XL_TASKS = {
+
+
+def class_of_code(task: str) -> dict[str, str]:
+    """Map the SCP codes that count for a task to classes."""
+    kind = "diagnostic" if task.endswith("diagnostic") else task
+    column = {"subdiagnostic": "subclass", "superdiagnostic": "superclass"}.get(task, "code")
+    statements = [statement for statement in SCP_STATEMENTS if task == "all" or kind in statement.kinds.split()]
+    return {statement.code: getattr(statement, column) for statement in statements if getattr(statement, column)}
+
+
+def task_of(name: str, about: str) -> NamedTask:
+    """Return a task with its classes in the order of their names."""
+    class_of = class_of_code(name)
+    return NamedTask(about, tuple(sorted({*class_of.values()})), class_of)
+
+
+TASKS = {
     "all": "every statement",
     "diagnostic": "diagnostic statements",
     "subdiagnostic": "subclasses of the diagnostic statements",
@@ -63,6 +80,7 @@ class PTBXL(WFDBFolder):
         "physionet.org/files/ptb-xl/1.0.3",
     )
     suffix = ".dat"
+    tasks: ClassVar[Mapping[str, NamedTask]] = {name: task_of(name, about) for name, about in TASKS.items()}
 
     def listing(self) -> Listing:
         """List every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood.
@@ -96,11 +114,3 @@ class PTBXL(WFDBFolder):
             fold=int(fold) if fold else None,
             statements=codes,
         )
-
-
-def class_of_code(task: str) -> dict[str, str]:
-    """Map the SCP codes that count for a task to classes."""
-    kind = "diagnostic" if task.endswith("diagnostic") else task
-    column = {"subdiagnostic": "subclass", "superdiagnostic": "superclass"}.get(task, "code")
-    statements = [statement for statement in SCP_STATEMENTS if task == "all" or kind in statement.kinds.split()]
-    return {statement.code: getattr(statement, column) for statement in statements if getattr(statement, column)}

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, NamedTask, Recording, Unusable
 from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.results.arrays import Doubles
 from benchmark.results.files import LFS_POINTER, is_lfs_pointer
@@ -318,6 +318,7 @@ class WFDBFolder:
     """What datasets of WFDB records share (`base.Dataset`): a recording is a header and a signal file of one suffix."""
 
     suffix: ClassVar[str]
+    tasks: ClassVar[Mapping[str, NamedTask]] = {}
     drawn_from = ""
 
     def __init__(self, root: Path) -> None:

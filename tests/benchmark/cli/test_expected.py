@@ -9,6 +9,7 @@ import pytest
 
 from benchmark.cli.expected import expectation
 from benchmark.data.audit import side_line, size_of_test
+from benchmark.data.column import Column
 from benchmark.data.prepare import Prepared, unprepared
 from tests.benchmark.run.bench import Cohorts, SmallConfig
 
@@ -45,8 +46,8 @@ def test_rare_classes_make_the_test_smaller_than_its_patients(
     config = small_config(STRICT | {"data.folds": 5})
     spec = config.task_spec(config.finetune, "chapman")
     balanced = make_prepared("chapman", [(f"p{n // 2}", (n // 2 % 4,), 12, None) for n in range(80)])
-    assert size_of_test(balanced, spec) == (40, pytest.approx(40))
+    assert size_of_test(Column(balanced, spec)) == (40, pytest.approx(40))
     rare = make_prepared("chapman", [(f"p{n}", (int(n < 4),), 12, None) for n in range(40)])
-    assert size_of_test(rare, spec) == (40, pytest.approx(4 / (1 / 4 + 1 / 36)))
-    assert side_line(rare, spec) == "40 recordings are tested, in 5 parts by patient"
-    assert side_line(rare, replace(spec, folds=0)).startswith("training 32")
+    assert size_of_test(Column(rare, spec)) == (40, pytest.approx(4 / (1 / 4 + 1 / 36)))
+    assert side_line(Column(rare, spec)) == "40 recordings are tested, in 5 parts by patient"
+    assert side_line(Column(rare, replace(spec, folds=0))).startswith("training 32")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from benchmark.data.audit import MEASURED, Finding, audit, fact_lines, heart_rate, measured_beats, side_line
+from benchmark.data.column import Column
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
@@ -69,8 +70,8 @@ def mimic(digests: dict[str, str] | None = None) -> Prepared:
 def findings(*data: Prepared, pretrain: str = "mimic-iv-ecg", tested: Sequence[str] | None = None) -> list[Finding]:
     by_name = {one.name: one for one in data}
     labelled = [one.name for one in data if one.classes]
-    specs = dict.fromkeys(by_name, PAPER)
-    return audit(by_name, specs, pretrain=pretrain, tested=labelled if tested is None else tested)
+    columns = {name: Column(one, PAPER) for name, one in by_name.items()}
+    return audit(columns, pretrain=pretrain, tested=labelled if tested is None else tested)
 
 
 def graded(*data: Prepared, **run: Any) -> list[tuple[str, str]]:
@@ -249,14 +250,14 @@ def test_an_empty_side_is_told_with_its_cause(
 def test_recordings_that_a_task_leaves_out_are_counted() -> None:
     labels: list[tuple[int, ...]] = [(0,), (0, 1), (0, 1), ()]
     data = prepared("ptb-xl", [Entry(f"r{number}", f"p{number}", "", label) for number, label in enumerate(labels)])
-    lines = [line for line in fact_lines(data, PAPER) if line.startswith("left out")]
+    lines = [line for line in fact_lines(Column(data, PAPER)) if line.startswith("left out")]
     assert lines == [
         "left out    2 of 4 recordings have several labels; --labels multi counts them",
         "left out    1 of 4 recordings have no label",
     ]
-    multi = [line for line in fact_lines(data, replace(PAPER, labels="multi")) if line.startswith("left out")]
+    multi = [line for line in fact_lines(Column(data, replace(PAPER, labels="multi"))) if line.startswith("left out")]
     assert multi == lines[1:]
-    assert "note        two sites" in fact_lines(replace(data, notes=("two sites",)), PAPER)
+    assert "note        two sites" in fact_lines(Column(replace(data, notes=("two sites",)), PAPER))
 
 
 def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> None:
@@ -284,11 +285,11 @@ def test_amplitude_and_rate_are_measured_in_a_part_of_the_recordings() -> None:
 
 
 def test_sides_are_counted_and_the_classes_that_one_lacks_named() -> None:
-    assert side_line(ptb_xl(), PAPER) == "training 40, validation 5, test 5"
+    assert side_line(Column(ptb_xl(), PAPER)) == "training 40, validation 5, test 5"
     data = prepared("ptb-xl", [Entry(f"r{fold}", f"p{fold}", "", (fold % 2,), fold=fold) for fold in (1, 2, 9, 10)])
     lacking = ("STTC, CD, HYP", "NORM, STTC, CD and 1 more", "MI, STTC, CD and 1 more")
     expected = "training 2 (without {}), validation 1 (without {}), test 1 (without {})".format(*lacking)
-    assert side_line(data, PAPER) == expected
+    assert side_line(Column(data, PAPER)) == expected
 
 
 @pytest.mark.parametrize(
@@ -301,7 +302,7 @@ def test_sides_are_counted_and_the_classes_that_one_lacks_named() -> None:
 def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Any, classes: Any, text: str) -> None:
     """As where most recordings have several labels and one class counts for them."""
     entries = [Entry(f"r{number:02}", f"p{number}", "", item) for number, item in enumerate(classes)]
-    specs = {"chapman": replace(PAPER, labels=labels)}
-    result = audit({"chapman": prepared("chapman", entries)}, specs, pretrain="", tested=["chapman"])
+    column = Column(prepared("chapman", entries), replace(PAPER, labels=labels))
+    result = audit({"chapman": column}, pretrain="", tested=["chapman"])
     assert result[0].severity == "fatal"
     assert re.match(text, result[0].text)

@@ -12,6 +12,7 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
+from benchmark.data.column import Column
 from benchmark.data.corpus import corpus_of, scale_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
@@ -19,7 +20,8 @@ from benchmark.data.joined import CONCEPTS, Mark, Member, join, transport_of
 from benchmark.data.prepare import Prepared, open_prepared, prepare, write_index
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import TASKS, TaskSpec, of_task, split_of
+from benchmark.data.splits import TaskSpec
+from benchmark.data.tasks import named_tasks, of_task
 from benchmark.run.datasets import audit_run, joins_of, names_of, untested, with_columns
 
 SPEC = TaskSpec(2, "single", "paper")
@@ -97,7 +99,7 @@ def test_the_classes_are_those_that_both_ends_have() -> None:
     for concept, places in CONCEPTS.items():
         for column_name, label in places.items():
             dataset, _, task = column_name.partition(".")
-            tasks = TASKS[dataset]
+            tasks = named_tasks(dataset)
             classes = {*DATASETS[dataset].classes}.union(*(item.classes for item in tasks.values()))
             assert label in (tasks[task].classes if task else classes), (concept, column_name)
 
@@ -123,7 +125,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
     (made,) = joins_of(config, cohorts, tmp_path)
     transport = transport_of(NAME, DATASETS.__getitem__)
     rhythm, tested = (of_task(cohorts[end.dataset], end) for end in transport.ends)
-    split = split_of(rhythm, config.task_spec(config.finetune, "ptb-xl.rhythm"))
+    split = Column(rhythm, config.task_spec(config.finetune, "ptb-xl.rhythm")).split
     for fold, part in ((1, split.train), (9, split.validation)):
         entries = [rhythm.entries[r] for r in part]
         labelled = [entry for entry in entries if SHARED.keys() & {rhythm.classes[label] for label in entry.labels}]

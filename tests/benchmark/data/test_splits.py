@@ -14,29 +14,13 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.utils import shuffle
 
-from benchmark.data import splits
 from benchmark.data.audit import judged_splits
+from benchmark.data.column import Column, dealing_of, open_task_view
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
 from benchmark.data.prepare import Prepared, Skipped
-from benchmark.data.splits import (
-    TASKS,
-    DatasetTask,
-    Part,
-    Split,
-    TaskSpec,
-    columns_of,
-    dealing_of,
-    is_cross_validated,
-    labelled_subset,
-    of_task,
-    open_task_view,
-    sides_of,
-    split_part,
-    target_of,
-    task_labels,
-    tasks_of,
-)
-from benchmark.data.splits import tested_recordings as recordings_tested
+from benchmark.data.splits import Part, Split, TaskSpec, labelled_subset
+from benchmark.data.tasks import DatasetTask, columns_of, of_task, tasks_of
 
 CLASSES = ("a", "b", "c")
 PAPER = TaskSpec(6, "single", "paper")
@@ -72,7 +56,7 @@ def shared_patients(entries: list[Entry], split: Split) -> set[str]:
 
 
 def split_of(entries: list[Entry], spec: TaskSpec) -> Split:
-    return splits.split_of(listed(entries), spec)
+    return Column(listed(entries), spec).split
 
 
 @pytest.mark.parametrize(("rule", "known"), [(STRICT, "5bd6b0da"), (MULTI, "5c1f34bd")])
@@ -123,9 +107,9 @@ def test_a_test_part_is_tested_in_addition_and_moves_nothing_else(spec):
 def test_what_a_recording_counts_for(labels, protocol, first, expected):
     data = listed([entry(f"r{number}", *item) for number, item in enumerate(((), (0,), (2, 1)))])
     data.first_label_counts = first
-    spec = TaskSpec(6, labels, protocol)
-    assert [task_labels(data, spec, item.labels) for item in data.entries] == expected
-    assert [tuple(np.flatnonzero(row)) for row in target_of(data, spec)] == [tuple(sorted(item)) for item in expected]
+    column = Column(data, TaskSpec(6, labels, protocol))
+    assert [column.counted(item) for item in data.entries] == expected
+    assert [tuple(np.flatnonzero(row)) for row in column.target] == [tuple(sorted(item)) for item in expected]
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])
@@ -133,17 +117,16 @@ def test_what_a_recording_counts_for(labels, protocol, first, expected):
 def test_a_recording_with_no_to_every_class_is_on_a_side_of_multi_label_tasks_alone(protocol, folds):
     denied = [replace(entry(f"n{number:02d}"), is_negative=True) for number in range(20)]
     data = listed([*(entry(f"y{number:02d}", number % 2) for number in range(40)), *denied, entry("not assessed")])
-    multi, single = (TaskSpec(1, labels, protocol, folds=folds) for labels in ("multi", "single"))
-    assert recordings_tested(data, replace(multi, folds=5)).tolist() == list(range(60))
-    parts = [splits.split_of(data, multi)]
-    if folds:
-        parts = judged_splits(data, multi)
+    multi = Column(data, TaskSpec(1, "multi", protocol, folds=folds))
+    single = Column(data, TaskSpec(1, "single", protocol, folds=folds))
+    assert Column(data, replace(multi.spec, folds=5)).tested.tolist() == list(range(60))
+    parts = judged_splits(multi) if folds else [multi.split]
     for split in parts:
         assert sorted(np.concatenate(split).tolist()) == list(range(60))
         assert sum(data.entries[r].is_negative for r in split.test) == (4 if folds else 2)
-    assert not target_of(data, multi)[40:].any()
-    assert max(map(max, splits.split_of(data, single))) < 40
-    assert (splits.left_out(data, multi), splits.left_out(data, single)) == ({"no label": 1}, {"no label": 21})
+    assert not multi.target[40:].any()
+    assert max(map(max, single.split)) < 40
+    assert (multi.left_out, single.left_out) == ({"no label": 1}, {"no label": 21})
 
 
 # Labelled subsets: 60 training pseudo-trials of 20 patients with 6 beats each, numbered from 100.
@@ -197,7 +180,7 @@ def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None
     rows = [line.split(",") for line in (shared_ecgs / "cpsc2018" / "REFERENCE.csv").read_text().split()[1:]]
     entries = [Entry(name, name, name, tuple(int(label) - 1 for label in stated if label)) for name, *stated in rows]
     sides = [
-        sides_of(split_of(entries, TaskSpec(6, "multi", protocol, sides=task.sides)))  # type: ignore[arg-type]
+        split_of(entries, TaskSpec(6, "multi", protocol, sides=task.sides)).titled()  # type: ignore[arg-type]
         for protocol in ("paper", "strict")
     ]
     assert {side: len(item) for side, item in sides[0].items()} == {"training": 4950, "validation": 551, "test": 1376}
@@ -213,19 +196,20 @@ def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_i
     visits = [(f"p{patient}", patient // 40, visit) for patient in range(60) for visit in "ab"]
     recordings = [entry(f"{patient}-{visit}", label, patient=patient) for patient, label, visit in visits]
     data = listed([*recordings, entry("none")])
-    assert is_cross_validated(data, FOLDS)
-    assert not is_cross_validated(data, STRICT)
-    dealing = dealing_of([(data, FOLDS)], seed=41)
-    parts = [split_part(data, FOLDS, Part(dealing, number)) for number in range(5)]
+    column = Column(data, FOLDS)
+    assert column.is_cross_validated
+    assert not Column(data, STRICT).is_cross_validated
+    dealing = dealing_of([column], seed=41)
+    parts = [column.split_of_part(Part(dealing, number)) for number in range(5)]
     tested = np.concatenate([part.test for part in parts])
-    assert sorted(tested.tolist()) == list(range(120)) == recordings_tested(data, FOLDS).tolist()
+    assert sorted(tested.tolist()) == list(range(120)) == column.tested.tolist()
     for part in parts:
         assert not shared_patients(data.entries, part)
         assert sorted([*part.train, *part.validation, *part.test]) == list(range(120))
         assert len(part.validation) == 12  # 6 of 48 patients
         assert sum(data.entries[r].labels == (0,) for r in part.test) == 16
     assert f"{zlib.crc32(repr([part.test.tolist() for part in parts]).encode()):08x}" == "a128ed28"
-    other = split_part(data, FOLDS, Part(dealing_of([(data, FOLDS)], seed=42), 0))
+    other = column.split_of_part(Part(dealing_of([column], seed=42), 0))
     assert other.test.tolist() != parts[0].test.tolist()
 
 
@@ -233,10 +217,12 @@ RHYTHM = DatasetTask("ptb-xl", "rhythm")
 
 
 def test_merl_s_tasks_are_shuffled_and_ptb_xl_s_follow_its_folds() -> None:
-    merl = {name: (len(item["all"].classes), item["all"].sides) for name, item in TASKS.items() if "all" in item}
-    merl.pop("ptb-xl")
+    merl = {}
+    for name in ("chapman", "ningbo", "cpsc2018"):
+        task = DATASETS[name].tasks["all"]
+        merl[name] = (len(task.classes), task.sides)
     assert merl == {"chapman": (38, "shuffled"), "ningbo": (38, "shuffled"), "cpsc2018": (9, "shuffled")}
-    assert {task.sides for task in TASKS["ptb-xl"].values()} == {"protocol"}
+    assert {task.sides for task in DATASETS["ptb-xl"].tasks.values()} == {"protocol"}
 
 
 def test_a_dataset_takes_the_tasks_that_it_has() -> None:

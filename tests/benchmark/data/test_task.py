@@ -15,11 +15,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from benchmark.data.column import Column
 from benchmark.data.corpus import Scale, corpus_of, scale_of, trials_of
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import Segmentation
-from benchmark.data.splits import Labels, Protocol, TaskSpec, split_of
-from benchmark.data.task import ProbeWindows, Task, coverage, probe_windows, sides_for_tasks, task_on
+from benchmark.data.splits import Labels, Protocol, TaskSpec
+from benchmark.data.task import ProbeWindows, Task, probe_windows, sides_for_tasks, task_on
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -93,7 +94,9 @@ LOST = (
 
 def test_a_patient_is_lost_where_no_recording_of_the_class_is_left(make_prepared: MakePrepared) -> None:
     recordings = [("p1", (0,), 12, 1), ("p2", (0,), 5, 9), ("p3", (1,), 5, 10), ("p3", (1,), 6, 10), ("p4", (2,), 6, 1)]
-    result = coverage(replace(make_prepared("ptb-xl", recordings), skipped=LOST), TaskSpec(6, "single", "paper"))
+    result = Column(
+        replace(make_prepared("ptb-xl", recordings), skipped=LOST), TaskSpec(6, "single", "paper")
+    ).coverage()
     assert list(result) == ["NORM", "MI", "STTC", "CD", "HYP"]
     assert result["NORM"] == {
         "patients": 3,
@@ -107,7 +110,7 @@ SPEC = TaskSpec(6, "single", "paper")
 
 
 def look(prepared: Prepared, corpus: str = "mimic-iv-ecg") -> ProbeWindows:
-    return probe_windows([[(prepared, SPEC)]], corpus, CPU)
+    return probe_windows([[Column(prepared, SPEC)]], corpus, CPU)
 
 
 def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> list[bytes]:
@@ -120,7 +123,7 @@ def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> list[bytes]
 def test_no_window_is_tested_on_or_pretrained_on(cohorts: dict[str, Prepared]) -> None:
     for name in ("ptb-xl", "chapman"):
         prepared = cohorts[name]
-        split = split_of(prepared, SPEC)
+        split = Column(prepared, SPEC).split
         unseen = {window.numpy().tobytes() for window in look(prepared).signal}
         assert unseen <= set(windows_of(prepared, np.concatenate([split.train, split.validation])))
         assert not unseen & set(windows_of(prepared, split.test))
@@ -147,7 +150,7 @@ def test_settings_are_chosen_on_the_labelled_share_of_the_validation_patients_or
 ) -> None:
     recordings = [(f"p{number}", (number // 10 % 4,), 6, 1 + number % 10) for number in range(200)]
     prepared = make_prepared("ptb-xl", recordings)  # 20 patients a fold
-    sides = sides_for_tasks(prepared, replace(STRICT, validation_labels="share"), device=CPU)
+    sides = sides_for_tasks(Column(prepared, replace(STRICT, validation_labels="share")), device=CPU)
     first, second = (task_on(sides, ratio=0.2, seed=seed) for seed in (1, 2))
     chosen = set(first.validation.patient)
     assert chosen < set(sides.validation.patient)
@@ -156,7 +159,7 @@ def test_settings_are_chosen_on_the_labelled_share_of_the_validation_patients_or
     assert len(chosen) == len(prepared.classes)
     assert first.test.recordings == second.test.recordings == sides.test.recordings
     for spec, ratio in ((replace(STRICT, validation_labels="share"), 1.0), (STRICT, 0.1)):
-        sides = sides_for_tasks(prepared, spec, device=CPU)
+        sides = sides_for_tasks(Column(prepared, spec), device=CPU)
         assert task_on(sides, ratio=ratio, seed=1).validation.content == sides.validation.content
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.splits import TASKS, columns_of
+from benchmark.data.tasks import columns_of, named_tasks
 from benchmark.results import names
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import (
@@ -73,7 +73,7 @@ def test_features_collapse_below_a_rank_or_above_a_cosine() -> None:
 
 
 def test_every_number_has_a_source_and_a_place_that_a_table_may_have() -> None:
-    columns = {column.name for column in columns_of(["ptb-xl"], [*TASKS["ptb-xl"]])}
+    columns = {column.name for column in columns_of(["ptb-xl"], [*named_tasks("ptb-xl")])}
     for number in numbers():
         assert number.column in columns | DATASETS.keys()
         assert number.evaluation in EVALUATION_FACTS

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from benchmark.config.load import validate
+from benchmark.data.column import Column
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import VALIDATION_LABELS, TaskSpec, split_of
-from benchmark.data.splits import tested_recordings as recordings_tested
+from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
 from benchmark.data.task import Sides, Windows
 from benchmark.results.metrics import COLUMNS, RECALLS, score_both_units
 from benchmark.results.store import Row, Store
@@ -105,7 +105,7 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: Ma
     row, predictions = run(job), job.context.store.predictions(job.cell.key)
     spec = spec_of(job.config, "linear", "chapman")
     assert spec.folds == 3
-    names = [cohorts["chapman"].entries[r].recording for r in recordings_tested(cohorts["chapman"], spec)]
+    names = [cohorts["chapman"].entries[r].recording for r in Column(cohorts["chapman"], spec).tested]
     there = list(dict.fromkeys(predictions.recording.tolist()))
     assert there == [name for name in names if name in there]  # in the dataset's order, but for those too short
     assert row.counts["test_recordings"] == len(there) > 2 * row.counts["train_recordings"] / 0.5 / 3
@@ -113,7 +113,7 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: Ma
     scores = score_both_units(predictions.probability, predictions.truth, predictions.recording, multi=False)
     assert row.scores == {unit: scored.values for unit, scored in scores.items()}
     known = Shared()
-    tasks = folds_of(job, cohorts["chapman"], spec, known)
+    tasks = folds_of(job, Column(cohorts["chapman"], spec), known)
     alone = learn_on(job, tasks[1], known).probability
     index = np.flatnonzero(np.isin(predictions.recording, tasks[1].test.recording))
     np.testing.assert_array_equal(predictions.probability[index], alone)
@@ -144,7 +144,7 @@ def test_patients_are_retrieved_on_the_test_part_from_the_mean_of_each_recording
     assert list(zip(stored.recording, stored.patient, strict=True)) == [  # those of other parts are no candidates
         ("r003", "a"), ("r004", "b"), ("r005", "a"), ("r006", "b"), ("r008", "b"),
     ]  # fmt: skip
-    windows = folds_of(job, prepared, spec_of(job.config, "retrieval", "ptb-xl"), Shared())[0].test
+    windows = folds_of(job, Column(prepared, spec_of(job.config, "retrieval", "ptb-xl")), Shared())[0].test
     pooled = features(load_encoder(job.context.store.pretrained / ("e" * 16), Dilated), windows.signal, "float32")
     means = [pooled[windows.recording == name].astype(np.float64).mean(0) for name in windows.recordings]
     of_patient = torch.tensor([2, 0, 1, 0, 1, 3, 1])
@@ -198,7 +198,7 @@ def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
     linear = run(make_job("chapman", "linear"))
     tested = {
         cohorts["chapman"].entries[r].recording
-        for r in split_of(cohorts["chapman"], TaskSpec(6, "single", "paper")).test
+        for r in Column(cohorts["chapman"], TaskSpec(6, "single", "paper")).split.test
     }
     assert tested & read
     read.clear()

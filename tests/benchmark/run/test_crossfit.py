@@ -18,10 +18,10 @@ from benchmark.cli.export import find
 from benchmark.cli.tune import check_searchable
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
+from benchmark.data.column import Column
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared, write_index
 from benchmark.data.splits import Part
-from benchmark.data.splits import tested_recordings as recordings_tested
 from benchmark.results.metrics import score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
@@ -111,8 +111,8 @@ def test_nobody_is_tested_by_an_encoder_or_a_probe_that_has_seen_him(
     assert parts_of_cell.keys() == {cell.key for cell in cells}
     for cell in cells:
         parts = parts_of_cell[cell.key]
-        data, spec = crossfitted(bench.config, bench.prepared)[cell.dataset]
-        there = {data.entries[r].patient for r in recordings_tested(data, spec)}
+        column = crossfitted(bench.config, bench.prepared)[cell.dataset]
+        there = {column.data.entries[r].patient for r in column.tested}
         assert len(parts) == PARTS
         assert sum(map(len, parts)) == len(frozenset().union(*parts)) <= len(there)
         dealt.setdefault((cell.dataset, cell.seed), set()).add(tuple(parts))
@@ -168,8 +168,8 @@ def test_encoders_of_one_cell_share_no_features(
 ) -> None:
     cell, _ = pmq_row(bench)
     inputs, known = CellInput(cell, bench.config, bench.context()), Shared()
-    prepared = bench.prepared[cell.dataset]
-    task = cell_module.folds_of(inputs, prepared, cell_module.spec_of(bench.config, "linear", cell.dataset), known)[0]
+    spec = cell_module.spec_of(bench.config, "linear", cell.dataset)
+    task = cell_module.folds_of(inputs, Column(bench.prepared[cell.dataset], spec), known)[0]
     one, other = (
         learn(inputs._replace(cell=replace(cell, pretraining=part)), task, known).probability for part in cell.parts[:2]
     )

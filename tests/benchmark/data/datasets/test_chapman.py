@@ -18,7 +18,6 @@ from benchmark.data.datasets.chapman import (
     Chapman,
     Ningbo,
 )
-from benchmark.data.splits import TASKS
 
 
 def add(root: Path, folder: str, name: str, codes: str) -> None:
@@ -87,7 +86,7 @@ def test_the_figshare_form(shared_ecgs: Path):
     counts = Counter(dataset.classes[label] for entry in listing.entries for label in entry.labels)
     assert counts == {"SB": 3889, "AFIB": 1780 + 445, "GSVT": 1568 + 587 + 121 + 16 + 8 + 7, "SR": 1826 + 399}
     assert (listing.form, listing.skipped) == ("figshare ECGDataDenoised", ())
-    task = TASKS["chapman"]["all"]
+    task = Chapman.tasks["all"]
     conditions = Counter(task.classes[label] for entry in listing.entries for label in task.labels(entry))
     assert (len(conditions), conditions["AFIB"]) == (38, 1780)
     (entry,) = [entry for entry in listing.entries if dataset.files(entry)[0].is_file()]

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, PTBXL, SCP_STATEMENTS
-from benchmark.data.splits import TASKS
+from benchmark.data.datasets.ptb_xl import PTBXL, SCP_STATEMENTS
 
 ROW = {
     "ecg_id": "7",
@@ -102,13 +101,13 @@ def test_statements_are_those_of_the_release(shared_ecgs: Path) -> None:
     assert [tuple(statement) for statement in SCP_STATEMENTS] == list(rows)
 
 
-@pytest.mark.parametrize("task", PTB_XL_TASKS)
+@pytest.mark.parametrize("task", PTBXL.tasks)
 def test_a_run_reads_the_official_labels_and_folds(task: str, shared_ecgs: Path, shared_reference: Path) -> None:
     """On the path of a run: reader, statements of an entry, labels of a task, fold."""
     folder = shared_ecgs / "ptb-xl"
     half = pd.read_csv(folder / "ptbxl_database.csv").ecg_id.iloc[::2]
     entries = {int(entry.recording): entry for entry in PTBXL(folder).listing().entries}
-    named = TASKS["ptb-xl"][task]
+    named = PTBXL.tasks[task]
     with np.load(shared_reference / "protocol_dev.npz") as stored:
         official = {name: stored[f"ptbxl_{task}_min0/{name}"] for name in ("ecg_id", "classes", "strat_fold", "y")}
     classes = official["classes"].tolist()

@@ -1,0 +1,207 @@
+"""A column: a prepared dataset under a task, with what follows from both, computed once.
+
+Audit, corpus, tasks, coverage, plan and report read here which classes a recording counts for, and on which side it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
+from benchmark.data.prepare import Prepared, Skipped, made_at, open_prepared
+from benchmark.data.splits import (
+    SIDE_OF_FOLD,
+    SPLIT_SEED,
+    Dealing,
+    Label,
+    Part,
+    Split,
+    TaskSpec,
+    by_rarest,
+    labels_by_patient,
+    split_entries,
+    split_into,
+)
+from benchmark.data.tasks import DatasetTask, of_task
+from benchmark.results.arrays import Ints
+
+SEVERAL_LABELS, NO_LABEL = "several labels", "no label"
+"""Why a recording is on no side of a split; the first of a single-label task."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A dataset under a task. R usable recordings, C classes."""
+
+    data: Prepared
+    """The recordings, with the labels of the task."""
+    spec: TaskSpec
+
+    def counted(self, recording: Entry | Skipped) -> tuple[int, ...]:
+        """Return the classes that a recording counts for; none if the task excludes it.
+
+        `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label
+        counts.
+        """
+        labels = recording.labels
+        if self.spec.labels == "multi":
+            return labels
+        if self.data.first_label_counts and self.spec.protocol == "paper":
+            return labels[:1]
+        return labels if len(labels) == 1 else ()
+
+    @cached_property
+    def labels(self) -> list[tuple[int, ...] | None]:
+        """Classes that each recording counts for; None for a recording on no side of a split.
+
+        A multi-label task has recordings without a class, whose dataset denies each.
+        """
+        denied = () if self.spec.labels == "multi" else None
+        return [self.counted(entry) or (denied if entry.is_negative else None) for entry in self.data.entries]
+
+    @cached_property
+    def target(self) -> Ints:
+        """(R, C) multi-hot, one-hot for a single-label task; zeros where a recording is on no side of a split."""
+        target = np.zeros((len(self.labels), len(self.data.classes)), np.int64)
+        for row, labels in zip(target, self.labels, strict=True):
+            row[list(labels or ())] = 1
+        return target
+
+    @cached_property
+    def split(self) -> Split:
+        """Recordings of each side; of a cross-validation, those of its one split."""
+        return split_entries(self.data.entries, self.labels, self.spec)
+
+    @cached_property
+    def is_cross_validated(self) -> bool:
+        """Whether every patient is tested: the spec asks for it and the dataset has no folds."""
+        return self.spec.folds > 0 and all(entry.fold is None for entry in self.data.entries)
+
+    @cached_property
+    def tested(self) -> Ints:
+        """(R',) numbers of the recordings that a cell tests: the test side, or all that have a label."""
+        if not self.is_cross_validated:
+            return self.split.test
+        return np.flatnonzero([labels is not None for labels in self.labels])
+
+    def split_of_part(self, part: Part) -> Split:
+        """Return the split whose test side is one part of a cross-validation."""
+        side_of = part.dealing.sides(part.number)
+        sides: list[list[int]] = [[], [], []]
+        for index in self.tested.tolist():
+            sides[side_of[self.data.entries[index].patient]].append(index)
+        return split_into(sides)
+
+    @cached_property
+    def left_out(self) -> dict[str, int]:
+        """Numbers of the usable recordings that are neither learned from nor scored, by the reason; no zeros."""
+        pairs = zip(self.data.entries, self.labels, strict=True)
+        stated = [entry.labels for entry, labels in pairs if labels is None]
+        unlabelled = stated.count(())
+        counts = {SEVERAL_LABELS: len(stated) - unlabelled, NO_LABEL: unlabelled}
+        return {reason: count for reason, count in counts.items() if count}
+
+    def remedy(self, empty: Sequence[int] = ()) -> str:
+        """Say why classes or sides, by their numbers in `Split`, have no recording, and what may help."""
+        entries = self.data.entries
+        folds = {entry.fold for entry in entries} - {None, ALWAYS_TESTED}
+        if folds and {*empty} - {SIDE_OF_FOLD.get(fold or 0, 0) for fold in folds}:
+            return (
+                "the split that the dataset states (the column of `table.split` in a card) has no usable recording "
+                "there; name some, or leave the split out, and one is drawn"
+            )
+        if several := self.left_out.get(SEVERAL_LABELS):
+            return f"--labels multi counts the {several} recordings with several labels"
+        if not any(entry.labels for entry in entries):
+            return f"none of the {len(entries)} usable recordings has a label"
+        if folds and empty:
+            return "the recordings that the dataset's split has there are without a label"
+        return "the dataset is too small"
+
+    def problem(self, split: Split, *, is_scored: bool = True) -> str | None:
+        """Say why a split cannot be used: a side is empty or, where it is scored, too few classes are; else None.
+
+        A class can be scored that has a training and a test recording; of a multi-label task also a test recording
+        without it. A multi-label task needs one such class, a single-label task two.
+        """
+        pairs = zip(self.data.entries, self.labels, strict=True)
+        usable = [entry for entry, labels in pairs if labels is not None and entry.fold != ALWAYS_TESTED]
+        with_fold = {entry.fold is not None: entry for entry in usable}
+        if len(with_fold) == 2:
+            return f"recording {with_fold[False].recording} has no official fold, others of its dataset have"
+        sizes = {name: len(recordings) for name, recordings in split.titled().items()}
+        if empty := [name for name, size in sizes.items() if not size]:
+            counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
+            remedy = self.remedy([[*sizes].index(name) for name in empty])
+            return f"no labelled recording for {' and '.join(empty)} ({counts}): {remedy}"
+        is_multi = self.spec.labels == "multi"
+        trained = self.target[split.train].sum(axis=0)  # (C,)
+        tested = self.target[split.test].sum(axis=0)  # (C,)
+        scored = (trained > 0) & (tested > 0) & ((tested < len(split.test)) | (not is_multi))  # (C,)
+        if not is_scored or scored.sum() >= (1 if is_multi else 2):
+            return None
+        of_class = zip(self.data.classes, trained, tested, strict=True)
+        counts = ", ".join(f"{name} {train}/{test}" for name, train, test in of_class)
+        fewer = f"fewer than {'one class' if is_multi else 'two classes'} can be scored"
+        return f"{fewer}; recordings for training/test: {counts}: {self.remedy()}"
+
+    def coverage(self) -> dict[str, dict[str, Any]]:
+        """Count the patients of each class, in the order of the classes, whatever the split.
+
+        `patients`: those with a recording of the class; `unscored`: those of whom none can be scored -> the first
+        reason.
+        """
+        data, per_trial = self.data, self.spec.per_trial
+        too_few = f"fewer than {per_trial} {data.segmentation.unit_name}s"
+        recordings: list[tuple[Entry | Skipped, str]] = []
+        for entry, count in zip(data.entries, data.trials_of_each(per_trial), strict=True):
+            recordings.append((entry, "" if count else too_few))
+        recordings += [(skip, skip.reason.partition(":")[0]) for skip in data.skipped]
+        reasons: list[dict[str, str]] = [{} for _ in data.classes]  # patient -> first reason, '' if scored
+        for recording, reason in sorted(recordings, key=lambda pair: bool(pair[1])):
+            for label in self.counted(recording):
+                reasons[label].setdefault(recording.patient, reason)
+        counts = {}
+        for name, of_class in zip(data.classes, reasons, strict=True):
+            unscored = {patient: reason for patient, reason in of_class.items() if reason}
+            counts[name] = {"patients": len(of_class), "unscored": unscored}
+        return counts
+
+
+@lru_cache(maxsize=32)
+def column_of(data: Prepared, spec: TaskSpec) -> Column:
+    """Return a prepared dataset under a task, the same column for the same data and spec."""
+    return Column(data, spec)
+
+
+def open_task_view(folder: Path, column: DatasetTask) -> Prepared:
+    """Open the prepared dataset in a folder under a task, as `open_prepared`. Raises FileNotFoundError."""
+    return _task_view(folder, column, made_at(folder))
+
+
+@lru_cache(maxsize=4)
+def _task_view(folder: Path, column: DatasetTask, made_at: int) -> Prepared:
+    return of_task(open_prepared(folder), column)
+
+
+def dealing_of(columns: Sequence[Column], seed: int) -> Dealing:
+    """Deal the patients of one or several columns, stratified by each patient's rarest class; equal names are one.
+
+    Columns that share encoders are dealt together, so that nobody whom one of them tests is learned from in another.
+    """
+    labels_of: dict[str, set[Label]] = {}
+    for number, column in enumerate(columns):
+        of_column = labels_by_patient(column.data.entries, column.labels, column.tested.tolist(), number)
+        for patient, labels in of_column.items():
+            labels_of.setdefault(patient, set()).update(labels)
+    random = np.random.default_rng([SPLIT_SEED, seed])
+    dealt = []
+    for stratum in by_rarest(labels_of):
+        dealt += [stratum[position] for position in random.permutation(len(stratum))]
+    return Dealing(tuple(dealt), columns[0].spec.folds)
