@@ -16,7 +16,7 @@ from benchmark.data.column import Column
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
 from benchmark.data.task import Sides, Windows
-from benchmark.results.metrics import COLUMNS, RECALLS, score_both_units
+from benchmark.results.metrics import COLUMNS, HEADLINES, RECALLS, ranked_classes, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellInput, Shared, folds_of, identity_of, learn_on, run_cell, source_facts
@@ -93,7 +93,8 @@ def test_scores_follow_from_the_stored_predictions(
     np.testing.assert_array_equal(predictions.patient, task.test.patient)
     assert predictions.probability.shape == predictions.truth.shape
     judged = (predictions.probability, predictions.truth, predictions.recording)
-    scores = score_both_units(*judged, multi=labels == "multi")
+    ranked = ranked_classes(predictions.truth, predictions.patient, HEADLINES[spec.protocol])
+    scores = score_both_units(*judged, multi=labels == "multi", classes=ranked)
     assert row.scores == {unit: scored.values for unit, scored in scores.items()}
     assert row.undefined == {unit: scored.undefined for unit, scored in scores.items()}
     assert row.counts == task.counts()
