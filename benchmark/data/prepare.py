@@ -188,7 +188,7 @@ def prepare(
     for file in remove_damaged(folder, read_again=read_again):
         on_damage(file)
     with suppress(FileNotFoundError):
-        return load_prepared(folder)
+        return load_noted(folder, listing)
     shutil.rmtree(folder, ignore_errors=True)  # a damaged one
     unfinished = temporary_name(folder)
     try:
@@ -207,8 +207,14 @@ def cached(
 ) -> Prepared | None:
     """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed."""
     with suppress(FileNotFoundError):
-        return load_prepared(cache / cache_key(dataset, listing, segmentation))
+        return load_noted(cache / cache_key(dataset, listing, segmentation), listing)
     return None
+
+
+def load_noted(folder: Path, listing: Listing | None) -> Prepared:
+    """Load a prepared dataset with the notes of its listing, which are of other files and prepare nothing anew."""
+    prepared = load_prepared(folder)
+    return replace(prepared, notes=listing.notes) if listing else prepared
 
 
 def key_listing(dataset: Dataset, prefix: str = "") -> Listing | None:
@@ -232,7 +238,7 @@ def cache_key(dataset: Dataset, listing: Listing | None, segmentation: Segmentat
     about = [dataset.name, dataset.title, dataset.drawn_from, versions, asdict(segmentation)]
     if listing is None:
         return digest(about)
-    content = hashlib.sha256(json.dumps([about, asdict(replace(listing, entries=()))]).encode())
+    content = hashlib.sha256(json.dumps([about, asdict(replace(listing, entries=(), notes=()))]).encode())
     for entry in listing.entries:
         states = [(path, path.stat()) for path in dataset.files(entry) if path.exists()]
         files = [(path.name, state.st_size, state.st_mtime_ns) for path, state in states]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,18 @@ def test_a_warm_cache_is_read_until_a_file_changes_and_a_copy_is_recognised_by_i
     assert cached(dataset, cache, dataset.listing()) is None
     again = prepare(dataset, cache, workers=1)
     assert (again.folder == first.folder, again.fingerprint) == (False, first.fingerprint)
+
+
+def test_a_further_file_in_the_folder_is_noted_and_nothing_is_prepared_anew(
+    dataset: CPSC2018, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = prepare(dataset, cache, workers=1)
+    listing = replace(dataset.listing(), notes=("1 file beside the signals",))
+    monkeypatch.setattr(dataset, "listing", lambda: listing)
+    monkeypatch.delattr(WFDBFolder, "read")
+    again = prepare(dataset, cache, workers=1)
+    assert same(again, first)
+    assert again.notes == listing.notes
 
 
 def test_the_number_of_workers_changes_nothing(
