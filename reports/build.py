@@ -148,6 +148,7 @@ def tested_tables(results: Results, units: Sequence[str], further: Sequence[str]
             tested.tables.append(table)
             tested.intervals[table.name] = statistics.intervals
             tested.pairs[table.name] = statistics.pairs
+            tested.pairs[f"{table.name}-baselines"] = statistics.against_baselines
             tested.differences.setdefault((evaluation, unit), differences(statistics))
     return tested
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from benchmark.results.arrays import Doubles
+from benchmark.results.arrays import Doubles, Texts
 from benchmark.results.metrics import METRICS, RECALLS, ranked_classes
-from benchmark.results.names import OVERALL
+from benchmark.results.names import AT, OVERALL
 from benchmark.results.store import PlannedCell, Predictions
-from reports.jackknife import JACKKNIFED, leave_one_out
+from reports.jackknife import JACKKNIFED, leave_one_out, with_contributions
 from reports.results import Results
 
 COLUMN_ID = ["unit", "ratio", "dataset", "metric"]
@@ -25,7 +25,7 @@ class UnequalTestSets(Exception):
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """A metric on a dataset, or the headline, at one label ratio: scores of all rows with each patient left out."""
+    """A metric on a dataset, or the headline, at one label ratio: scores of all rows, with errors by patient."""
 
     unit: str
     ratio: float
@@ -33,7 +33,10 @@ class ScoreColumn:
     """'' for the headline."""
     metric: str
     rows: dict[str, list[Doubles]]
-    """Variant -> (S, 1 + P) of each dataset, which add up to the score; NaN where a seed has no score."""
+    """Variant -> (S, 1 + P) of each tested dataset, which add up: the score, and what each of its patients adds to its
+    error (`with_contributions`); NaN where a seed has no score."""
+    seeds: Mapping[str, Doubles] = field(default_factory=dict)
+    """Variant -> (S',) scores of the seeds, where labelled subsets that all of them share are the replicates S."""
     margin: float = np.nan
     """Rows whose true difference is smaller are equivalent; NaN where equivalence is not asked."""
     is_crossfitted: bool = False
@@ -63,27 +66,29 @@ def score_columns(
     headline = results.plan.headline
     for ratio in dict.fromkeys(cell.ratio for cell in finished):
         columns = []
+        patients: dict[str, Texts] = {}
         for dataset, facts in results.plan.datasets.items():
             chosen = [cell for cell in finished if cell.ratio == ratio and cell.dataset == dataset]
             if not chosen:
                 continue
-            scores = _left_out_scores(results, chosen, unit, tested)
+            scores = _contributed_scores(results, chosen, unit, tested)
+            patients[dataset] = np.unique(results.predictions(chosen[0].key).patient)
             for metric in tested:
                 rows = _rows_of_column(results, chosen, seeds, metric, scores)
                 is_crossfitted = bool(facts.get("crossfitted"))
                 columns.append(ScoreColumn(unit, ratio, dataset, metric, rows, is_crossfitted=is_crossfitted))
         yield from columns
         averaged = [column for column in columns if column.metric in headline.metrics and column.has_scores]
-        overall = _overall_rows(averaged)
+        overall = overall_rows(averaged, patients)
         if overall:
             is_crossfitted = any(column.is_crossfitted for column in averaged)
-            yield ScoreColumn(unit, ratio, "", OVERALL, overall, headline.margin, is_crossfitted)
+            yield ScoreColumn(unit, ratio, "", OVERALL, overall, {}, headline.margin, is_crossfitted)
 
 
-def _left_out_scores(
+def _contributed_scores(
     results: Results, cells: Sequence[PlannedCell], unit: str, metrics: Sequence[str]
 ) -> dict[str, dict[str, Doubles]]:
-    """Score cells with the same test windows with each patient left out: key -> metric -> (1 + P,)."""
+    """Score cells with the same test windows: key -> metric -> (1 + P,) as of `with_contributions`."""
     scores: dict[str, dict[str, Doubles]] = {}
     reference: Predictions | None = None
     ranked = [name for name in metrics if name in METRICS and METRICS[name].is_ranking]
@@ -100,8 +105,9 @@ def _left_out_scores(
                 )
         classes = ranked_classes(predictions.truth, predictions.patient, results.plan.headline)
         multi, pool = row.labels == "multi", results.plan.pool
-        scores[key] = leave_one_out(predictions, unit, ranked, multi=multi, pool=pool, classes=classes)
-        scores[key] |= leave_one_out(predictions, unit, others, multi=multi, pool=pool)
+        left_out = leave_one_out(predictions, unit, ranked, multi=multi, pool=pool, classes=classes)
+        left_out |= leave_one_out(predictions, unit, others, multi=multi, pool=pool)
+        scores[key] = {name: with_contributions(values) for name, values in left_out.items()}
     return scores
 
 
@@ -114,7 +120,7 @@ def _rows_of_column(
 ) -> dict[str, list[Doubles]]:
     """Average the scores of a metric over labelled subsets: variant -> (S, 1 + P); NaN for a seed without a cell.
 
-    scores: of `_left_out_scores`.
+    scores: of `_contributed_scores`.
     """
     missing = np.full_like(scores[cells[0].key][metric], np.nan)  # (1 + P,)
     rows: dict[str, list[Doubles]] = {}
@@ -129,17 +135,35 @@ def _rows_of_column(
     return rows
 
 
-def _overall_rows(columns: Sequence[ScoreColumn]) -> dict[str, list[Doubles]]:
-    """Average the columns of the rows that have all of them: variant -> (S, 1 + P) of each dataset, which add up."""
+def overall_rows(columns: Sequence[ScoreColumn], patients: Mapping[str, Texts]) -> dict[str, list[Doubles]]:
+    """Average the columns of the rows that have all of them: variant -> (S, 1 + N) of each tested dataset.
+
+    What a patient adds to the error is summed over the columns of his dataset, in which he may be or not: columns of
+    the same patients err together. patients: column's dataset -> (P,).
+    """
+    tested = {column.dataset: tested_dataset(column.dataset) for column in columns}
+    every: dict[str, Texts] = {}
+    for dataset, name in tested.items():
+        every[name] = np.union1d(every.get(name, patients[dataset][:0]), patients[dataset])  # (N,)
     counts = Counter[str]()
-    blocks: dict[str, dict[str, list[Doubles]]] = {}
+    sums: dict[str, dict[str, Doubles]] = {}
     for column in columns:
-        for variant, parts in column.rows.items():
+        name = tested[column.dataset]
+        index = 1 + np.searchsorted(every[name], patients[column.dataset])  # (P,)
+        for variant, (block,) in column.rows.items():
             counts[variant] += 1
-            blocks.setdefault(variant, {}).setdefault(column.dataset, []).extend(parts)
+            total = sums.setdefault(variant, {}).setdefault(name, np.zeros((len(block), 1 + len(every[name]))))
+            total[:, 0] += block[:, 0]
+            total[:, index] += block[:, 1:]
     most = max(counts.values(), default=0)
-    overall: dict[str, list[Doubles]] = {}
-    for variant, by_dataset in blocks.items():
+    overall = {}
+    for variant, by_dataset in sums.items():
         if counts[variant] == most:
-            overall[variant] = [np.sum(parts, axis=0) / most for parts in by_dataset.values()]
+            overall[variant] = [total / most for total in by_dataset.values()]
     return overall
+
+
+def tested_dataset(column: str) -> str:
+    """Return 'ludb' for 'ptb-xl.rhythm@ludb', 'ptb-xl' for 'ptb-xl.rhythm'."""
+    _, _, tested = column.rpartition(AT)
+    return tested.partition(".")[0]

@@ -12,29 +12,27 @@ Where parts of the patients have encoders of their own (`crossfitted` in a plan)
 MS_patients, since each seed deals its parts anew, and above five seeds V_patients is enlarged: no variance of fixed
 predictions sees the training patients whom parts and seeds share (Bengio and Grandvalet, 2004, "No unbiased estimator
 of the variance of K-fold cross-validation"). A seed is one unit, whatever the number of its parts.
-Few seeds know their variance badly, so V_seeds of a pair is moderated by those of all pairs of its column (Smyth, 2004,
-"Linear models and empirical Bayes methods for assessing differential expression in microarray experiments", section
-6.2). The pairs of a column are one family of tests (Holm, 1979, "A simple sequentially rejective multiple test
-procedure"). Two rows are equivalent where two one-sided tests find their difference within a margin (Schuirmann, 1987).
+V_seeds of a pair is moderated by those of all pairs of its column (`reports.moderation`). The pairs of a column are one
+family of tests (Holm, 1979, "A simple sequentially rejective multiple test procedure"). Two rows are equivalent where
+two one-sided tests find their difference within a margin (Schuirmann, 1987).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
-from scipy.special import digamma, polygamma
 from scipy.stats import norm
 from scipy.stats import t as student
 
 from benchmark.results.arrays import Doubles, Ints, Positions
-from benchmark.results.names import OVERALL, UNTRAINED, name_on
+from benchmark.results.names import OVERALL, UNTRAINED, is_untrained, name_on
 from reports.columns import COLUMN_ID, ScoreColumn, score_columns
+from reports.moderation import EPSILON, Estimate, added, moderated_variances, own_estimate
 from reports.results import Layout, Results
 
 LEVEL, POWER = 0.05, 0.8
@@ -45,24 +43,25 @@ FEW_SEEDS, ENLARGED = 5, 1.5
 SPREAD_PATIENTS, SPREAD_SEEDS = 0.15, 0.30
 """Deviation of the difference of two rows in Overall over one test patient, and over seeds on one, before a run: of
 simulated cohorts of 100 to 400 patients, tested in a tenth and in parts. Real ones differ by a factor of two."""
-EPSILON = 1e-9
-"""Standard errors and differences below it are rounding."""
 DETECTABLE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
 """Times the pretrainings for which the detectable difference is stated."""
 ENDS = ["low", "high", "low_holm", "high_holm"]
 INTERVALS = [*COLUMN_ID, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds"]
 PAIRS = [
-    *COLUMN_ID, "first", "second", "difference", *ENDS, "p", "p_holm", "p_equivalent", "patients_se", "seeds_se", "df",
-    "seeds", *DETECTABLE.values(),
+    *COLUMN_ID, "first", "second", "difference", *ENDS, "p", "p_holm", "p_beyond", "p_equivalent", "patients_se",
+    "seeds_se", "df", "seeds", *DETECTABLE.values(),
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """The frames of a table: `intervals`, a line per row and column, and `pairs` of rows."""
+    """The frames of a table: a line per row and column, per pair of rows, and per method and baseline."""
 
     intervals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=INTERVALS))
     pairs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIRS))
+    """Of the rows that are ranked, and of them and the untrained encoder."""
+    against_baselines: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIRS))
+    """Of methods (`first`) and the other baselines (`second`)."""
 
 
 class ScoreVariance(NamedTuple):
@@ -93,40 +92,38 @@ class Family:
 
 def statistics_of(results: Results, layout: Layout, unit: str) -> TableStatistics:
     """Compute the statistics of a table in one score unit from its predictions. Raises UnequalTestSets."""
-    competing = [cell for cell in layout.cells if cell.variant not in layout.baselines]
-    columns = list(score_columns(results, competing, layout.metrics, unit))
-    return TableStatistics(intervals(columns), pairwise(columns))
+    columns = list(score_columns(results, layout.cells, layout.metrics, unit))
+    baselines = [name for name in layout.variants if name in layout.baselines and not is_untrained(name)]
+    return TableStatistics(intervals(columns), pairwise(columns, baselines), against_baselines(columns, baselines))
 
 
 def variances(blocks: Sequence[Doubles], is_crossfitted: bool = False) -> ScoreVariance:
-    """Compute mean and variances of a score, the sum of a (S, 1 + P) block per dataset, over the seeds that have it."""
-    total = np.sum([block[:, 0] for block in blocks], axis=0)  # (S,)
+    """Compute mean and variances of a score over the seeds that have it; blocks: of a row of `ScoreColumn`."""
+    total = total_of(blocks)  # (S,)
     is_scored = np.isfinite(total)  # (S,)
     seeds = int(is_scored.sum())
     if seeds == 0:
         return ScoreVariance(np.nan, np.nan, np.nan, 0)
-    scores = total[is_scored]
-    seeds_variance = float(scores.var(ddof=1)) / seeds if seeds > 1 else 0.0
     patients_variance = sum(_patients_variance(block[is_scored, 1:], is_crossfitted) for block in blocks)
     if is_crossfitted:
         patients_variance *= enlargement(seeds)
-    return ScoreVariance(float(scores.mean()), seeds_variance, patients_variance, seeds)
+    return ScoreVariance(float(total[is_scored].mean()), own_estimate(total).variance, patients_variance, seeds)
 
 
-def _patients_variance(left_out: Doubles, is_crossfitted: bool) -> float:
-    """Compute V_patients of scores (S, P) with each patient left out; NaN for fewer than two patients."""
-    seeds, patients = left_out.shape
-    if patients < 2:
-        return np.nan
-    pseudo = -(patients - 1) * left_out  # (S, P) up to a constant of each seed
-    pseudo = pseudo - pseudo.mean(axis=1, keepdims=True)
-    common = pseudo.mean(axis=0)  # (P,)
-    between_patients = seeds * float((common**2).sum()) / (patients - 1)
+def total_of(blocks: Sequence[Doubles]) -> Doubles:
+    """Add up the scores (S,) of the blocks of a row."""
+    return np.asarray(np.sum([block[:, 0] for block in blocks], axis=0))
+
+
+def _patients_variance(contribution: Doubles, is_crossfitted: bool) -> float:
+    """Compute V_patients of what P patients add to the errors of S scores, (S, P)."""
+    seeds = len(contribution)
+    common = contribution.mean(axis=0)  # (P,)
     rest = 0.0  # of a cross-fitting nothing is subtracted: each seed deals anew
     if seeds > 1 and not is_crossfitted:
-        squares = float(((pseudo - common) ** 2).sum())
-        rest = squares / ((seeds - 1) * (patients - 1))
-    return float(max(0.0, between_patients - rest) / seeds / patients)
+        rest = float(((contribution - common) ** 2).sum()) / (seeds * (seeds - 1))
+    variance = float((common**2).sum()) - rest
+    return variance if np.isnan(variance) else max(0.0, variance)
 
 
 def enlargement(seeds: int) -> float:
@@ -138,7 +135,7 @@ def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """Compute a line per row of each column: `COLUMN_ID`, variant, mean, low, high, errors and seeds."""
     lines = []
     for column in columns:
-        tests = _tested(list(column.rows.values()), column.is_crossfitted)
+        tests = _tested(_family_of(list(column.rows.values()), column.is_crossfitted), column)
         tests["mean"] = tests["difference"]
         tests["variant"] = list(column.rows)
         lines.append(column.identity | tests)
@@ -147,24 +144,46 @@ def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     return frame
 
 
-def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
+def pairwise(columns: Sequence[ScoreColumn], baselines: Collection[str] = ()) -> pd.DataFrame:
     """Compute a line per pair of rows of each column: `COLUMN_ID`, first, second, their difference and its tests.
 
     difference: first minus second; low, high: its 95 % interval; low_holm, high_holm: the one that excludes zero just
-    where p_holm is below `LEVEL`. p_equivalent: adjusted likewise. detectable, detectable_2x, detectable_4x: the true
-    difference that one test finds with power 80 %, with these seeds, twice and four times as many.
+    where p_holm is below `LEVEL`. p_beyond: of a difference within the margin, in its direction, p_equivalent: of one
+    beyond it, adjusted likewise. detectable, detectable_2x, detectable_4x: the true difference that one test finds with
+    power 80 %, with these seeds, twice and four times as many. baselines: rows that are left out.
     """
     families = []
     for column in columns:
-        pairs = list(combinations(column.rows, 2))
-        if not pairs:
-            continue
-        differences = [_difference(column.rows[first], column.rows[second]) for first, second in pairs]
-        tests = _tested(differences, column.is_crossfitted, len(column.rows), column.margin)
-        tests["first"] = [first for first, _ in pairs]
-        tests["second"] = [second for _, second in pairs]
-        families.append(column.identity | tests)
+        ranked = [row for row in column.rows if row not in baselines]
+        families.append(_compared(column, list(combinations(ranked, 2)), baselines))
     return _joined(families, PAIRS)
+
+
+def against_baselines(columns: Sequence[ScoreColumn], baselines: Collection[str]) -> pd.DataFrame:
+    """Compute a line per trained row and baseline of each column, as of `pairwise`; they are a family of their own."""
+    families = []
+    for column in columns:
+        methods = [row for row in column.rows if row not in baselines and not is_untrained(row)]
+        there = [row for row in column.rows if row in baselines]
+        families.append(_compared(column, list(product(methods, there)), baselines))
+    return _joined(families, PAIRS)
+
+
+def _compared(column: ScoreColumn, pairs: Sequence[tuple[str, str]], baselines: Collection[str]) -> dict[str, Any]:
+    """Test the differences of pairs of rows of a column, of which untrained rows and baselines stand apart."""
+    if not pairs:
+        return {}
+    differences = [_difference(column.rows[first], column.rows[second]) for first, second in pairs]
+    apart = [row for row in column.rows if row in baselines or is_untrained(row)]
+    scores = {row: total_of(blocks) for row, blocks in column.rows.items()}
+    estimates = moderated_variances(scores, pairs, apart)
+    if column.seeds:
+        further = moderated_variances(column.seeds, pairs, apart)
+        estimates = [added(one, other) for one, other in zip(estimates, further, strict=True)]
+    tests = _tested(_family_of(differences, column.is_crossfitted, estimates), column)
+    tests["first"] = [first for first, _ in pairs]
+    tests["second"] = [second for _, second in pairs]
+    return column.identity | tests
 
 
 def _difference(first: Sequence[Doubles], second: Sequence[Doubles]) -> list[Doubles]:
@@ -174,20 +193,14 @@ def _difference(first: Sequence[Doubles], second: Sequence[Doubles]) -> list[Dou
 
 def _joined(families: Sequence[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
     """Join families of lines to one frame with the columns that are named."""
-    frames = [pd.DataFrame(family) for family in families]
+    frames = [pd.DataFrame(family) for family in families if family]
     if not frames:
         return pd.DataFrame(columns=columns)
     return pd.concat(frames, ignore_index=True)[columns]
 
 
-def _tested(
-    scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, rows: int = 0, margin: float = np.nan
-) -> dict[str, Any]:
-    """Compute intervals and tests of one family of scores or differences: name of `PAIRS` -> (n,).
-
-    rows: number of rows that the differences are between; 0 for scores, whose variances over seeds are not moderated.
-    """
-    family = _moderated(_family_of(scores, is_crossfitted), rows)
+def _tested(family: Family, column: ScoreColumn) -> dict[str, Any]:
+    """Compute intervals and tests of one family of scores or differences: name of `PAIRS` -> (n,)."""
     has_several_seeds = family.seeds > 1
     size = np.abs(family.mean)
     error, df = _error(family)
@@ -195,7 +208,8 @@ def _tested(
     is_same = error < EPSILON  # one run under two names
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(is_same, 1.0, 2 * student.sf(size / error, df))
-        p_equivalent = np.where(is_same, 0.0, student.sf((margin - size) / error, df))
+        p_beyond = np.where(is_same, 1.0, 2 * student.sf((size - column.margin) / error, df))
+        p_equivalent = np.where(is_same, 0.0, student.sf((column.margin - size) / error, df))
     half = student.isf(LEVEL / 2, df) * error
     half_holm = student.isf(_holm_levels(p) / 2, df) * error
     tests = {
@@ -209,43 +223,36 @@ def _tested(
         tests[name] = np.clip(tests[name], -1, 1)
     tests["p"] = p
     tests["p_holm"] = holm(p)
+    tests["p_beyond"] = holm(p_beyond)
     tests["p_equivalent"] = holm(p_equivalent)
     tests["patients_se"] = np.sqrt(family.patients_variance)
     tests["seeds_se"] = np.where(has_several_seeds, np.sqrt(family.seeds_variance), np.nan)
     tests["df"] = df
     tests["seeds"] = family.seeds
     for times, name in DETECTABLE.items():
-        more = _with_pretrainings(family, times, is_crossfitted)
+        more = _with_pretrainings(family, times, column.is_crossfitted)
         is_known = has_several_seeds | (times == 1)
         tests[name] = np.where(is_known, _detectable(more), np.nan)
     return tests
 
 
-def _family_of(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool) -> Family:
-    """Estimate mean and variances of scores or differences, each a list of (S, 1 + P) blocks."""
-    estimates = pd.DataFrame([variances(blocks, is_crossfitted) for blocks in scores])
-    seeds = estimates["seeds"].to_numpy()
+def _family_of(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, estimates: Sequence[Estimate] = ()) -> Family:
+    """Make a family of scores or differences, each a list of blocks.
+
+    estimates: their variances over seeds; by default each its own.
+    """
+    facts = pd.DataFrame([variances(blocks, is_crossfitted) for blocks in scores])
+    chosen = estimates or [own_estimate(total_of(blocks)) for blocks in scores]
+    seeds_variance, freedom = np.transpose(chosen)
     return Family(
-        mean=estimates["mean"].to_numpy(),
-        seeds_variance=estimates["seeds_variance"].to_numpy(),
-        patients_variance=estimates["patients_variance"].to_numpy(),
-        seeds=seeds,
-        freedom=np.maximum(seeds - 1.0, 0.0),
+        mean=facts["mean"].to_numpy(),
+        seeds_variance=seeds_variance,
+        patients_variance=facts["patients_variance"].to_numpy(),
+        seeds=facts["seeds"].to_numpy(),
+        freedom=freedom,
         patients=min(block.shape[1] - 1 for block in scores[0]),
         planned_seeds=len(scores[0][0]),
     )
-
-
-def _moderated(family: Family, rows: int) -> Family:
-    """Draw the variances over seeds towards the one that all pairs of the column share (Smyth, 2004)."""
-    row_freedom = family.planned_seeds - 1
-    chosen = (family.seeds == family.planned_seeds) & (family.seeds > 1) & (family.seeds_variance > EPSILON**2)
-    prior, prior_freedom = common_variance(family.seeds_variance[chosen], row_freedom)
-    prior_freedom = min(prior_freedom, max(0, rows - 2) * row_freedom)  # that of the rows outside a pair
-    squares = family.freedom * family.seeds_variance + prior_freedom * prior
-    freedom = np.where(chosen, family.freedom + prior_freedom, family.freedom)
-    variance = np.divide(squares, freedom, out=family.seeds_variance.copy(), where=chosen)
-    return replace(family, seeds_variance=variance, freedom=freedom)
 
 
 def _with_pretrainings(family: Family, times: int, is_crossfitted: bool) -> Family:
@@ -312,23 +319,6 @@ def needed_error(margin: float) -> float:
     return float(margin / (norm.isf(LEVEL) + norm.isf((1 - POWER) / 2)))
 
 
-def common_variance(seeds_variances: Doubles, freedom: int) -> tuple[float, float]:
-    """Compute the variance s0^2 and degrees of freedom d0 of the prior of variances with `freedom` each (Smyth, 2004).
-
-    Both follow from the moments of the logarithms; fewer than three variances have no prior.
-    """
-    if len(seeds_variances) < 3 or freedom < 1:
-        return 0.0, 0.0
-    logs = np.log(seeds_variances)
-    centre = float(logs.mean() - digamma(freedom / 2) + np.log(freedom / 2))
-    excess = float(logs.var(ddof=1) - polygamma(1, freedom / 2))
-    if excess <= 1e-6:
-        return float(np.exp(centre)), 1e6
-    half = float(brentq(lambda x: polygamma(1, x) - excess, 1e-3, 1 + 1 / excess))
-    variance = np.exp(centre + digamma(half) - np.log(half))
-    return float(variance), 2 * half
-
-
 def holm(p: Doubles) -> Doubles:
     """Adjust the p values (n,) of one family; NaN stays NaN and does not count."""
     order = _finite_in_order(p)
@@ -371,13 +361,14 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
 
     The reference of ablations and of a sweep is the method as it is (`unchanged`); of the main table the untrained
     encoder where it is compared, else the row with the highest mean; of rows on a further encoder, the
-    untrained one of that kind. Two columns are added, `significant` and `equivalent`. Empty where nothing is compared.
+    untrained one of that kind. Columns are added by `judged`. Empty where nothing is compared.
     """
     overall = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
     pairs = statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"])
     pairs = both_ways(pairs)
     if pairs.empty:
         return judged(pairs)
+    overall = overall[overall["variant"].isin(pairs["variant"])]
     rows = list(dict.fromkeys(overall["variant"]))
     means = overall.groupby("variant", sort=False)["mean"].mean()
     best = str(means.idxmax())
@@ -393,5 +384,29 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
 
 
 def judged(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return pairs with two more columns, `significant` and `equivalent`: what their tests say at `LEVEL`."""
-    return pairs.assign(significant=pairs["p_holm"] < LEVEL, equivalent=pairs["p_equivalent"] < LEVEL)
+    """Return pairs with what their tests say at `LEVEL`: `significant`, `beyond` the margin, `equivalent`."""
+    return pairs.assign(
+        significant=pairs["p_holm"] < LEVEL,
+        beyond=pairs["p_beyond"] < LEVEL,
+        equivalent=pairs["p_equivalent"] < LEVEL,
+    )
+
+
+def baseline_claims(statistics: TableStatistics) -> pd.DataFrame:
+    """Say of each label ratio and method what its differences from baselines in the headline claim.
+
+    above: of every baseline, since each one-sided test rejects (intersection-union test; Berger, 1982): the largest p,
+    Holm over the methods. below: the baselines that it is below, Holm over all methods and baselines. A one-sided p
+    counts twice: 2.5 % in each direction, as the intervals of 95 % say.
+    """
+    pairs = statistics.against_baselines.query("metric == @OVERALL")
+    claims = []
+    for ratio, lines in pairs.groupby("ratio", sort=False):
+        p_above = lines["p"].where(lines["difference"] > 0, 1.0).fillna(1.0)
+        p_below = lines["p"].where(lines["difference"] < 0, 1.0)
+        largest = p_above.groupby(lines["first"], sort=False).max()
+        is_below = holm(p_below.to_numpy()) < LEVEL
+        below = lines[is_below].groupby("first")["second"].agg(tuple)
+        above = holm(largest.to_numpy()) < LEVEL
+        claims += [(ratio, row, claim, below.get(row, ())) for row, claim in zip(largest.index, above, strict=True)]
+    return pd.DataFrame(claims, columns=["ratio", "variant", "above", "below"])

@@ -60,6 +60,18 @@ def leave_one_out(
     return scores
 
 
+def with_contributions(left_out: Doubles) -> Doubles:
+    """Return (1 + P,) of a score with each patient left out: the score, then what each patient adds to its error.
+
+    These are the centred pseudo-values over sqrt(P (P - 1)): their sum of squares is the variance of the jackknife
+    (Efron and Stein, 1981), and those of one patient in several scores add up before they are squared.
+    """
+    without = left_out[1:]
+    patients = len(without)
+    scale = np.sqrt(1 - 1 / patients) if patients > 1 else np.nan
+    return np.append(left_out[0], scale * (without.sum() / max(1, patients) - without))
+
+
 def macro_means(values: Doubles, classes: Bools | None) -> Doubles:
     """Return the means (1 + P,) of scores (1 + P,) or (1 + P, C) over the same classes, whoever is left out.
 

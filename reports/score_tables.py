@@ -20,7 +20,7 @@ from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.computers import computer_text, computers_of
 from reports.footers import caption, footers, unlabelled_classes
-from reports.inference import LEVEL, NEAR, TableStatistics, both_ways, differences, median_detectable
+from reports.inference import LEVEL, NEAR, TableStatistics, baseline_claims, both_ways, differences, median_detectable
 from reports.results import Layout, Results, coordinates, mean_over_subsets, role_of
 from reports.verdict import verdict
 from reports.words import escape_markdown, labels_text, mean_text, ratio_text, row_title, unit_text
@@ -98,7 +98,7 @@ def make_table(results: Results, layout: Layout, unit: str, statistics: TableSta
         headings={(dataset, "f1"): marks[text] for dataset, text in unlabelled.items()},
         footnotes={mark: text for text, mark in marks.items()},
         caption=caption(results, layout),
-        verdict=verdict(results, layout, compared, scores, median_detectable(statistics.pairs)),
+        verdict=verdict(results, layout, compared, baseline_claims(statistics), median_detectable(statistics.pairs)),
         footers=footers(results, layout, unit, statistics),
     )
 

@@ -36,7 +36,7 @@ from benchmark.results.store import Predictions
 from reports.build import csv
 from reports.columns import COLUMN_ID, ScoreColumn
 from reports.inference import POWER, intervals, judged, pairwise
-from reports.jackknife import JACKKNIFED, leave_one_out
+from reports.jackknife import JACKKNIFED, leave_one_out, with_contributions
 from reports.score_tables import LATEX, MARKDOWN, Style, number_text, with_marks
 from reports.verdict import finding_text, points_text
 from reports.words import ONE_PATIENT, write_files
@@ -318,14 +318,14 @@ def score_columns(
     seeds = dict.fromkeys(run.seed for run in runs)
     scores = {run: leave_one_out(test, HEARTBEAT, metrics, multi=multi, classes=classes) for run, test in runs.items()}
     for metric in metrics:
-        by_run = {run: values[metric] for run, values in scores.items()}  # (1 + P,) each
+        by_run = {run: with_contributions(values[metric]) for run, values in scores.items()}  # (1 + P,) each
         missing = np.full_like(next(iter(by_run.values())), np.nan)
         rows = {}
         for model in models:
             by_seed = [by_run.get(Run(model, seed), missing) for seed in seeds]
             rows[model] = [np.stack(by_seed)]
         margin = HEADLINE.margin if metric in HEADLINE.metrics else np.nan
-        yield ScoreColumn(RECORDING, 1.0, "", metric, rows, margin)
+        yield ScoreColumn(RECORDING, 1.0, "", metric, rows, {}, margin)
 
 
 def tables_of(opinion: Opinion, style: Style) -> dict[str, pd.DataFrame]:

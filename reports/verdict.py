@@ -9,28 +9,29 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import Headline
-from benchmark.results.names import CLASSICAL_TITLES, OVERALL, is_untrained
+from benchmark.results.names import is_untrained
 from benchmark.results.store import Plan
 from reports.results import Layout, Results
 from reports.words import and_text, counted, labels_text, ratio_text, row_title, simulated_text, tested_text
 
 
 def verdict(
-    results: Results, layout: Layout, differences: pd.DataFrame, scores: pd.DataFrame, detectable: float = np.nan
+    results: Results, layout: Layout, differences: pd.DataFrame, claims: pd.DataFrame, detectable: float = np.nan
 ) -> list[str]:
-    """Say which rows beat each reference in the headline, and which do not; empty for no pair.
+    """Say which rows beat each reference and every baseline in the headline, and which do not; empty for no pair.
 
-    differences: of `reports.inference.differences`; scores: of `Table`; detectable: difference of the median pair. The
-    first text answers, in lines; the second has the sample size and what does not follow; then comes a line of
-    differences per label ratio.
+    differences, claims: of `reports.inference.differences` and `baseline_claims`; detectable: difference of the median
+    pair. The first text answers, in lines; the second has the sample size and what does not follow; then comes a line
+    of differences per label ratio.
     """
     if differences.empty:
         return []
     plan = results.plan
     answers = [_headline(plan, str(name), rows) for name, rows in differences.groupby("reference", sort=False)]
+    if len(claims):
+        answers.append(_against_baselines(plan, claims))
     limits = [
         *_limits(results, layout, differences, detectable),
-        *_baselines_above(plan, scores),
         *simulated_text(plan, {cell.dataset for cell in layout.cells}),
     ]
     groups = differences.groupby(["reference", "ratio"], sort=False)
@@ -54,36 +55,34 @@ def _limits(results: Results, layout: Layout, differences: pd.DataFrame, detecta
         yield f"{each} row is one pretraining; that one method is better than another does not follow."
 
 
-def _baselines_above(plan: Plan, scores: pd.DataFrame) -> Iterator[str]:
-    """Name the baselines without an encoder that score above every pretrained row in the headline, and what follows."""
-    overall = scores[scores["metric"] == OVERALL]
-    overall = overall[overall["n"] == overall["n"].max()]  # those of all columns
-    is_pretrained = ~overall["baseline"] & ~overall["variant"].map(is_untrained)
-    best = overall[is_pretrained].groupby("ratio")["mean_percent"].max()
-    is_above = overall["mean_percent"] > overall["ratio"].map(best)
-    above = overall[is_above & overall["variant"].isin(CLASSICAL_TITLES)]
-    for variant, rows in above.groupby("variant", sort=False):
-        shares = rows["ratio"].map(ratio_text)
-        means = [f"{mean:.1f} at {share}" for mean, share in zip(rows["mean_percent"], shares, strict=True)]
-        yield (
-            f"Higher in {plan.headline.words} than every pretrained row: the baseline {plan.variants[str(variant)]} "
-            f"({', '.join(means)}). It is a different model without pretraining: this is no comparison of encoders."
-        )
-
-
 def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
-    """Return 'Better than the untrained encoder (Random): PMQ at 1 %. Not separable from it: MoCo at both shares.'"""
-    title = row_title(plan, reference)
+    """Return 'Better than the untrained encoder (Random) in Overall, by more than 2 points: PMQ at 1 %. ...'."""
+    title, margin = row_title(plan, reference), margin_text(plan.headline)
     if is_untrained(reference):
         title = f"the untrained encoder ({title})"
     is_higher = rows["difference"] > 0
-    is_significant, is_equivalent = rows["significant"], rows["equivalent"]
+    is_significant, is_beyond, is_equivalent = rows["significant"], rows["beyond"], rows["equivalent"]
     findings = {
-        f"Better than {title}": is_significant & is_higher,
-        f"Within {margin_text(plan.headline)} of it": ~is_significant & is_equivalent,
+        f"Better than {title} in {plan.headline.words}, by more than {margin}": is_significant & is_higher & is_beyond,
+        f"Better, not shown to be by more than {margin}": is_significant & is_higher & ~is_beyond,
+        f"Within {margin} of it": ~is_significant & is_equivalent,
         "Not separable from it": ~is_significant & ~is_equivalent,
         "Worse": is_significant & ~is_higher,
     }
+    return _sentences(plan, rows, findings)
+
+
+def _against_baselines(plan: Plan, claims: pd.DataFrame) -> str:
+    """Return 'Above every baseline without pretraining: no row. Below one of them: PMQ at 1 %.'."""
+    findings = {
+        "Above every baseline without pretraining": claims["above"],
+        "Below one of them": claims["below"].map(len) > 0,
+    }
+    return _sentences(plan, claims, findings)
+
+
+def _sentences(plan: Plan, rows: pd.DataFrame, findings: Mapping[str, pd.Series[bool]]) -> str:
+    """Return a line per finding that some of the rows have, and for the first one always; rows: variant, ratio."""
     ratios = list(rows["ratio"].unique())
     sentences: list[str] = []
     for finding, has_finding in findings.items():

@@ -18,7 +18,7 @@ from benchmark.results.files import digest
 from benchmark.results.names import RECORD_FILE
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, record_bytes
 from reports.columns import ScoreColumn
-from reports.jackknife import leave_one_out
+from reports.jackknife import leave_one_out, with_contributions
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
 TRACEBACK = "Traceback (most recent call last):\n  ...\nRuntimeError: the loss is not finite"
@@ -218,7 +218,10 @@ def simulated_columns(generator: np.random.Generator, **design: Any) -> list[Sco
     """Simulated methods m0, m1, ... scored per recording: the columns F1, AUROC and ACC."""
     predictions = simulated_predictions(generator, **design)
     metrics = ("f1", "auroc", "acc")
-    scores = {run: leave_one_out(p, "recording", metrics, multi=False) for run, p in predictions.items()}
+    scores = {}
+    for run, test in predictions.items():
+        left_out = leave_one_out(test, "recording", metrics, multi=False)
+        scores[run] = {metric: with_contributions(values) for metric, values in left_out.items()}
     return [
         ScoreColumn(
             "recording", 0.1, "ptb-xl", metric,

@@ -174,7 +174,7 @@ def test_the_console_ends_with_the_verdict_and_the_page_to_open_in_25_lines(
     assert len(lines) <= 25
     assert lines[0].startswith("failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite")
     assert lines[-1] == f"The page for a browser: {tmp_path / 'out' / 'report.html'}"
-    assert lines[-5].startswith("Better than the untrained encoder (Random): ")
+    assert lines[-5].startswith("Better than the untrained encoder (Random) in Overall, by more than 2 points: ")
 
 
 @pytest.fixture

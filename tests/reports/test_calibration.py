@@ -6,7 +6,6 @@ runs, and the seeds. Seeds of the simulation are fixed, so these tests give the 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +15,7 @@ import pytest
 from benchmark.results.store import Predictions
 from reports.columns import ScoreColumn
 from reports.inference import LEVEL, POWER, pairwise
-from reports.jackknife import leave_one_out
+from reports.jackknife import leave_one_out, with_contributions
 from tests.conftest import SHARED
 from tests.reports.conftest import Scatter, simulated_columns
 
@@ -56,7 +55,8 @@ def nested(random: np.random.Generator, seeds: int, subsets: int, methods: int =
     values = runs + 0.1 * random.normal(size=(methods, 1, 1, patients)) + 0.2 * random.normal(size=(*shape, patients))
     total = values.sum(axis=3, keepdims=True)
     left_out = np.concatenate([total / patients, (total - values) / (patients - 1)], axis=3).mean(axis=2)
-    return ScoreColumn("recording", 0.1, "a", "f1", {f"m{n}": [block] for n, block in enumerate(left_out)}, MARGIN)
+    blocks = np.apply_along_axis(with_contributions, 2, left_out)
+    return ScoreColumn("recording", 0.1, "a", "f1", {f"m{n}": [block] for n, block in enumerate(blocks)}, {}, MARGIN)
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_rows_that_differ_by_the_margin_are_rarely_called_equivalent(seeds: int)
     called = []
     for index in range(400):
         column = nested(np.random.default_rng([7, index]), seeds, 5, methods=2)
-        column.rows["m0"][0] += MARGIN
+        column.rows["m0"][0][:, 0] += MARGIN
         called.append(pairwise([column])["p_equivalent"][0] < LEVEL)
     assert np.mean(called) <= 0.08
 
@@ -85,10 +85,9 @@ def test_a_planted_difference_is_found_with_the_stated_power() -> None:
     design = {"methods": 2, "seeds": 5, "patients": 300, "scatter": Scatter(**SCATTERS["mixed"])}
     columns = [one for index in range(200) for one in simulated_columns(np.random.default_rng([7, index]), **design)]
     stated = pairwise(columns).groupby("metric")["detectable"].mean()
-    planted = [
-        replace(column, rows=column.rows | {"m0": [column.rows["m0"][0] + stated[column.metric]]}) for column in columns
-    ]
-    pairs = pairwise(planted)
+    for column in columns:
+        column.rows["m0"][0][:, 0] += stated[column.metric]
+    pairs = pairwise(columns)
     power = (pairs["p"] < LEVEL).groupby(pairs["metric"]).mean()
     assert power.between(POWER - 0.1, POWER + 0.1).all(), power.to_dict()
 
@@ -100,7 +99,8 @@ def trainings(metric: str) -> np.ndarray:
     names = np.array([f"patient {number}" for number in range(len(truth))])
     probability = [np.load(CODE_TEST / f"seed_{number}.npy").astype(np.float32) for number in range(1, 11)]
     predictions = [Predictions(one, truth, names, names) for one in probability]
-    return np.stack([leave_one_out(one, "recording", [metric], multi=True)[metric] for one in predictions])
+    left_out = [leave_one_out(one, "recording", [metric], multi=True)[metric] for one in predictions]
+    return np.stack([with_contributions(scores) for scores in left_out])
 
 
 @pytest.mark.usefixtures("shared_reference")

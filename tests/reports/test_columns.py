@@ -11,11 +11,12 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from benchmark.results.names import OVERALL
-from reports.columns import UnequalTestSets, score_columns
+from reports.columns import ScoreColumn, UnequalTestSets, overall_rows, score_columns
 from reports.load import load
 from tests.reports.conftest import Scatter, simulated_predictions
 
 WritePredictions = Callable[..., Path]
+PARTS = {"a.x": (0.1, 0.2), "b@a.y": (0.4, 0.8), "b": (1.6, 3.2)}
 
 
 def test_cells_that_were_tested_on_other_windows_are_not_compared(
@@ -63,3 +64,14 @@ def test_a_class_of_one_positive_patient_counts_in_no_row_of_strict(write_predic
         assert block[0, 0] == pytest.approx(expected)
     assert overall.rows["pmq"][0] == pytest.approx(column.rows["pmq"][0])
     assert (column.margin, overall.margin) == (pytest.approx(np.nan, nan_ok=True), 0.01)
+
+
+def test_what_a_patient_adds_to_columns_of_one_dataset_is_summed_before_it_is_squared() -> None:
+    """Each column scales by its own patients; patients of equal names in other datasets are others."""
+    blocks = {name: np.array([[0.5, *values]]) for name, values in PARTS.items()}
+    columns = [ScoreColumn("recording", 0.1, name, "auroc", {"pmq": [block]}) for name, block in blocks.items()]
+    patients = {"a.x": np.array(["p1", "p2"]), "b@a.y": np.array(["p2", "p3"]), "b": np.array(["p1", "p2"])}
+    (of_a, of_b) = overall_rows(columns, patients)["pmq"]
+    assert of_a[:, 1:] == pytest.approx(np.array([[0.1, 0.2 + 0.4, 0.8]]) / 3)
+    assert of_b[:, 1:] == pytest.approx(np.array([[1.6, 3.2]]) / 3)
+    assert of_a[0, 0] + of_b[0, 0] == pytest.approx(0.5)

@@ -8,6 +8,7 @@ from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -15,10 +16,11 @@ from benchmark.results.names import OVERALL
 from reports.columns import ScoreColumn
 from reports.inference import (
     LEVEL,
+    PAIRS,
     SPREAD_PATIENTS,
     SPREAD_SEEDS,
     TableStatistics,
-    common_variance,
+    baseline_claims,
     differences,
     expected_difference,
     holm,
@@ -27,7 +29,9 @@ from reports.inference import (
     statistics_of,
     variances,
 )
+from reports.jackknife import with_contributions
 from reports.load import load
+from reports.moderation import common_variance
 from reports.results import layouts
 from tests.reports.conftest import Scatter, simulated_predictions
 
@@ -40,15 +44,17 @@ def block_of(random: np.random.Generator, seeds: int, patients: int, *, patient:
     """(S, 1 + P) of a score that is the mean over patients of values with effects of patient and run."""
     values = 0.5 + patient * random.normal(size=patients) + run * random.normal(size=(seeds, patients))
     total = values.sum(axis=1, keepdims=True)
-    return np.hstack([total / patients, (total - values) / (patients - 1)])
+    return np.stack(
+        [with_contributions(one) for one in np.hstack([total / patients, (total - values) / (patients - 1)])]
+    )
 
 
 def column_of(rows: dict[str, list[Floats]], metric: str = "f1") -> ScoreColumn:
-    return ScoreColumn("recording", 0.1, "" if metric == OVERALL else "a", metric, rows, MARGIN)
+    return ScoreColumn("recording", 0.1, "" if metric == OVERALL else "a", metric, rows, {}, MARGIN)
 
 
-def columns_of(seeds: int = 5, rows: int = 4) -> ScoreColumn:
-    random = np.random.default_rng(7)
+def columns_of(seeds: int = 5, rows: int = 4, draw: int = 7) -> ScoreColumn:
+    random = np.random.default_rng(draw)
     return column_of({f"m{n}": [block_of(random, seeds, 60, patient=0.2, run=0.1)] for n in range(rows)})
 
 
@@ -56,8 +62,7 @@ def test_the_variance_of_a_mean_over_patients_is_that_of_the_textbook() -> None:
     """One run: the jackknife of a mean is its standard error. Several: the patients' effects are told from the rest."""
     random = np.random.default_rng(1)
     one = block_of(random, 1, 50, patient=0.2, run=0.1)
-    values = 50 * one[0, 0] - 49 * one[0, 1:]
-    assert variances([one]) == pytest.approx((values.mean(), 0.0, values.var(ddof=1) / 50, 1))
+    assert variances([one]) == pytest.approx((one[0, 0], 0.0, (one[0, 1:] ** 2).sum(), 1))
     parts = np.array([variances([block_of(random, 6, 80, patient=0.2, run=0.3)]) for _ in range(400)])
     _, of_seeds, of_patients, _ = parts.mean(axis=0)
     assert of_patients == pytest.approx(0.2**2 / 80, rel=0.1)
@@ -68,8 +73,7 @@ def test_of_a_cross_fitting_nothing_is_subtracted_and_above_five_seeds_the_patie
     random = np.random.default_rng(1)
     for seeds, factor in ((5, 1.0), (6, 1.5)):
         block = block_of(random, seeds, 80, patient=0.1, run=0.3)
-        mean = block.mean(axis=0)
-        jackknife = 79 / 80 * ((mean[1:] - mean[1:].mean()) ** 2).sum()
+        jackknife = (block[:, 1:].mean(axis=0) ** 2).sum()
         assert variances([block], is_crossfitted=True)[2] == pytest.approx(factor * jackknife)
         assert variances([block], is_crossfitted=True)[:2] == variances([block])[:2]
         assert variances([block])[2] < jackknife
@@ -119,7 +123,7 @@ def test_two_rows_are_tested_with_hillis_degrees_of_freedom() -> None:
 
 def test_a_pair_is_moderated_by_the_others_and_two_rows_are_not() -> None:
     """By as many degrees of freedom as the rows outside a pair have, at most."""
-    column = columns_of(seeds=3, rows=3)
+    column = columns_of(seeds=3, rows=3, draw=9)  # no row stands apart
     pairs, alone = pairwise([column]), pairwise([column_of({name: column.rows[name] for name in ("m0", "m1")})])
     parts = [variances([one[0] - other[0]]) for one, other in combinations(column.rows.values(), 2)]
     of_seeds, of_patients = np.array([part[1:3] for part in parts]).T
@@ -131,24 +135,15 @@ def test_a_pair_is_moderated_by_the_others_and_two_rows_are_not() -> None:
     assert alone["seeds_se"][0] ** 2 == pytest.approx(of_seeds[0])
 
 
-def test_the_common_variance_is_found_again() -> None:
-    """s0^2 d0 / chi-squared(d0) times chi-squared(4) / 4; equal variances share all degrees of freedom."""
-    random = np.random.default_rng(3)
-    true = 0.01 * 8 / random.chisquare(8, size=20_000)
-    variance, freedom = common_variance(true * random.chisquare(4, size=true.size) / 4, 4)
-    assert variance == pytest.approx(0.01, rel=0.05)
-    assert freedom == pytest.approx(8, rel=0.1)
-    assert common_variance(np.full(20, 0.01), 4)[1] > 1000
-    assert common_variance(np.array([0.01, 0.02]), 4) == (0.0, 0.0)
-
-
 def test_holm_multiplies_by_the_tests_that_are_left() -> None:
     assert holm(np.array([0.01, np.nan, 0.04, 0.03])) == pytest.approx([0.03, np.nan, 0.06, 0.06], nan_ok=True)
 
 
 def test_an_adjusted_interval_excludes_zero_just_where_the_test_is_significant() -> None:
     random = np.random.default_rng(4)
-    rows = {f"m{n}": [block_of(random, 5, 60, patient=0.05, run=0.05) + 0.015 * n] for n in range(6)}
+    rows = {f"m{n}": [block_of(random, 5, 60, patient=0.05, run=0.05)] for n in range(6)}
+    for number, (block,) in enumerate(rows.values()):
+        block[:, 0] += 0.015 * number
     pairs = pairwise([column_of(rows)])
     assert 0 < (pairs["p_holm"] < LEVEL).sum() < len(pairs)
     outside = (pairs["low_holm"] > 0) | (pairs["high_holm"] < 0)
@@ -192,6 +187,43 @@ def test_rows_are_held_against_the_untrained_encoder_of_their_kind() -> None:
     assert line["difference"] == pytest.approx(blocks[1][0][:, 0].mean() - blocks[0][0][:, 0].mean())
     assert line["low_holm"] <= line["low"] <= line["difference"] <= line["high"] <= line["high_holm"]
     assert set(differences(statistics, unchanged="pmq")["reference"]) == {"pmq"}
+
+
+def test_above_every_baseline_is_claimed_where_each_test_rejects() -> None:
+    """Intersection-union: the largest p, Holm over methods; below one: Holm over methods times baselines."""
+    frame = pd.DataFrame(columns=PAIRS)
+    lines = [
+        ("a", "features", 0.1, 0.02), ("a", "minirocket", 0.2, 0.001), ("b", "features", 0.3, 0.001),
+        ("b", "minirocket", -0.1, 0.013), ("c", "features", -0.1, 0.03), ("c", "minirocket", 0.1, np.nan),
+    ]  # fmt: skip
+    for first, second, difference, p in lines:
+        frame.loc[len(frame), ["ratio", "metric", "first", "second", "difference", "p"]] = [
+            0.1, OVERALL, first, second, difference, p,
+        ]  # fmt: skip
+    frame["p"] = frame["p"].astype(float)
+    claims = baseline_claims(TableStatistics(against_baselines=frame)).set_index("variant")
+    assert claims["above"].to_dict() == {"a": False, "b": False, "c": False}  # 0.02 * 3
+    assert claims["below"].to_dict() == {"a": (), "b": (), "c": ()}  # 0.013 * 6
+    frame.loc[frame["second"] == "minirocket", "p"] /= 10
+    frame.loc[frame["first"] == "a", "p"] /= 10
+    claims = baseline_claims(TableStatistics(against_baselines=frame)).set_index("variant")
+    assert claims["above"].to_dict() == {"a": True, "b": False, "c": False}
+    assert claims["below"].to_dict() == {"a": (), "b": ("minirocket",), "c": ()}
+
+
+def test_baselines_have_intervals_and_no_part_in_the_tests_of_pairs(write_predictions: WritePredictions) -> None:
+    random = np.random.default_rng(5)
+    simulated = simulated_predictions(random, methods=4, seeds=3, patients=40, scatter=Scatter(seed=0.2))
+    names = ("random", "moco", "pmq", "features")
+    results = load(write_predictions({(names[m], "ptb-xl", 0.1, 41 + seed): p for (m, seed), p in simulated.items()}))
+    (layout,) = layouts(results.plan, "finetune")
+    alone = statistics_of(results, layout, "recording")
+    statistics = statistics_of(results, replace(layout, baselines=frozenset({"random", "features"})), "recording")
+    pd.testing.assert_frame_equal(statistics.intervals, alone.intervals)
+    of_features = statistics.pairs[["first", "second"]].isin(["features"]).any(axis=1)
+    assert not of_features.any()
+    tested = statistics.against_baselines.query("metric == @OVERALL")
+    assert tested[["first", "second"]].to_numpy().tolist() == [["moco", "features"], ["pmq", "features"]]
 
 
 def test_overall_is_the_mean_of_the_columns_and_an_interval_contains_its_point(
