@@ -30,6 +30,7 @@ ROOMS = (
     "reports.verdict",
     "reports.words",
     "reports.inference",
+    "reports.moderation",
     "reports.columns",
     "reports.jackknife",
     "reports.results",
