@@ -75,12 +75,12 @@ def check(arguments: Namespace, console: Console) -> int:
             findings.append(Finding((name,), "fatal", str(problem)))
             continue
         facts[name] = [] if data.simulated else [f"folder      {dataset.root}"]
-        facts[name] += fact_lines(column_of(data, config.task_spec(config.finetune)))
+        facts[name] += fact_lines(column_of(data, config.column_spec()))
         facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
         columns = [column for column in config.data.columns() if column.dataset == name and data.classes]
         views = {column.name: of_task(data, column) for column in columns}
         for column in columns:
-            sides = side_line(column_of(views[column.name], config.task_spec(config.finetune, column.name)))
+            sides = side_line(column_of(views[column.name], config.column_spec(column.name)))
             facts[name].append(f"{column.task if column.named else 'sides':<12}{sides}")
         if expected := expectation(config, views):
             facts[name].append(f"expected    {expected}")

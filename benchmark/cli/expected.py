@@ -21,7 +21,7 @@ def expectation(config: Config, views: Mapping[str, Prepared]) -> str:
     """
     from reports.inference import POWER, expected_difference  # here, because it loads slowly
 
-    specs = {name: config.task_spec(config.finetune, name) for name in views}
+    specs = {name: config.column_spec(name) for name in views}
 
     def detected(specs: Mapping[str, TaskSpec], seeds: int) -> float:
         sizes = [size_of_test(column_of(view, specs[name])).effective for name, view in views.items()]

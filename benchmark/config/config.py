@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError, model_validator
 
 from benchmark.config.errors import ConfigError, built, names_of, one_line
-from benchmark.config.schema import Finetune, Pretrain, Recordings, Settings
+from benchmark.config.schema import Finetune, Recordings, Settings
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
 from benchmark.results.names import unknown
 from methods import get_method
@@ -107,22 +107,27 @@ class Config(Settings):
             return method.encoder_class, PretrainedConfig(output=method.encoder_class.features)
         return sized(self.encoder)
 
-    def task_spec(self, stage: Pretrain | Finetune, column: str = "") -> TaskSpec:
-        """Return segments per pseudo-trial, labels, split and standardisation of a stage; by default of task `default`.
-
-        Of fine-tuning also its leads and how windows vote: pretraining has all leads.
-        """
-        data = self.data
-        per_trial = stage.beats_per_trial
+    def corpus_spec(self) -> TaskSpec:
+        """Return how the corpus is cut, split and standardised; pretraining has all leads."""
+        data, per_trial = self.data, self.pretrain.beats_per_trial
         if isinstance(data.segmentation, Recordings):
-            per_trial = data.segmentation.crops_of_typical() if isinstance(stage, Pretrain) else 1
-        spec = TaskSpec(per_trial, data.labels, self.protocol, standardise=data.standardise)
-        if named := data.column(column).named:
-            spec = replace(spec, labels="multi", sides=named.sides)
-        if isinstance(stage, Pretrain):
-            return spec
-        labels = self.validation_labels or VALIDATION_LABELS[self.protocol]
-        return replace(spec, leads=tuple(data.leads), pool=data.pool, validation_labels=labels, folds=data.folds or 0)
+            per_trial = data.segmentation.crops_of_typical()
+        return TaskSpec(per_trial, data.labels, self.protocol, standardise=data.standardise)
+
+    def column_spec(self, column: str = "") -> TaskSpec:
+        """Return how a column is cut, split, standardised and judged; by default one of the task `default`."""
+        data, named = self.data, self.data.column(column).named
+        return TaskSpec(
+            per_trial=1 if isinstance(data.segmentation, Recordings) else self.finetune.beats_per_trial,
+            labels="multi" if named else data.labels,
+            protocol=self.protocol,
+            standardise=data.standardise,
+            leads=tuple(data.leads),
+            pool=data.pool,
+            sides=named.sides if named else "protocol",
+            validation_labels=self.validation_labels or VALIDATION_LABELS[self.protocol],
+            folds=data.folds or 0,
+        )
 
     def finetuning(self, method: type[PretrainMethod]) -> Finetune:
         """Return the settings of a method's fine-tuning, with its dropout on the encoder's output."""

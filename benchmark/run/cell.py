@@ -193,9 +193,7 @@ def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
     """Learn the task or, for an external encoder, its windows of the task's recordings (`learn`)."""
     if inputs.cell.external_windows is None:
         return learn(inputs, task, known)
-    windows = ExternalWindows(
-        open_prepared(inputs.cell.external_windows), inputs.config.task_spec(inputs.config.finetune).leads
-    )
+    windows = ExternalWindows(open_prepared(inputs.cell.external_windows), inputs.config.column_spec().leads)
     external = external_task(task, windows)
     outcome, notes, missing = learn(inputs, external, known), missing_notes(task, external), None
     if inputs.cell.evaluation == RETRIEVAL:  # a recording without windows is no query

@@ -45,7 +45,7 @@ def estimated_updates(pretraining: Pretraining, config: Config, sizes: Mapping[s
     settings, size = with_settings(config, pretraining.variant.settings).pretrain, sizes[config.data.pretrain]
     pairs = size.windows / 2
     if config.data.segmentation.kind == "recordings":
-        pairs = size.recordings * pairs_of(config.task_spec(config.pretrain).per_trial)
+        pairs = size.recordings * pairs_of(config.corpus_spec().per_trial)
     reference, cost = settings.pair_costs(pretraining.method)
     return settings.epochs * pairs * reference / cost / pretraining.variant.config.recipe.batch_size
 

@@ -37,7 +37,7 @@ def crossfitted(config: Config, views: Mapping[str, Prepared]) -> Columns:
     """
     columns = {}
     for name in [task.name for task in config.data.columns() if config.data.folds and task.name in views]:
-        column = column_of(views[name], config.task_spec(config.finetune, name))
+        column = column_of(views[name], config.column_spec(name))
         if column.is_cross_validated:
             columns[name] = column
     datasets = {column.data.dataset_name for column in columns.values()}

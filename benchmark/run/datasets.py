@@ -29,7 +29,7 @@ from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test
 from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
-from benchmark.run.crossfit import corpus_of_part, crossfitted, parts_of
+from benchmark.run.crossfit import Columns, corpus_of_part, crossfitted, parts_of
 from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
@@ -84,43 +84,51 @@ def prepare_data(
             on_progress=progress,
             on_damage=tell_damage,
         )
-    if dataset.classes and (
-        unlabelled := column_of(prepared, config.task_spec(config.finetune)).left_out.get(NO_LABEL)
-    ):
-        note(console, f"{dataset.title}: {unlabelled} of {len(prepared.entries)} usable recordings have no label")
+    unlabelled = column_of(prepared, config.column_spec()).left_out.get(NO_LABEL)
+    if dataset.classes and unlabelled:
+        usable = len(prepared.entries)
+        note(console, f"{dataset.title}: {unlabelled} of {usable} usable recordings have no label")
     return prepared
 
 
 def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
     """Join the corpus and the transports of several datasets each. Raises DatasetError for an empty one."""
     joins, corpora = [], config.data.corpora
-    trained = {name: pretrained_entries(prepared[name], config.task_spec(config.pretrain)) for name in corpora}
-    if len(corpora) > 1:
+    trained = {name: pretrained_entries(prepared[name], config.corpus_spec()) for name in corpora}
+    if len(corpora) == 1:
+        corpus = prepared[config.data.pretrain]
+    else:
         members = [(prepared[name], untested(config, prepared[name])) for name in corpora]
-        trained = {data.name: [data.entries[r] for r in numbers] for data, numbers in members}
-        views = [column for name in corpora for column in withheld_by(config, prepared[name])]
-        chosen_by = [[column.data.fingerprint, column.spec.dividing()] for column in views]
-        joins.append(join(config.data.pretrain, members, cache, chosen_by=chosen_by))
-    corpus = joins[0] if joins else prepared[config.data.pretrain]
-    columns = [column for column in config.data.columns() if not is_transport(column.dataset)]
-    plain = {column.name: of_task(prepared[column.dataset], column) for column in columns}
+        chosen_by = []
+        for data, numbers in members:
+            trained[data.name] = [data.entries[number] for number in numbers]
+            for column in withheld_by(config, data):
+                chosen_by.append([column.data.fingerprint, column.spec.dividing()])
+        corpus = join(config.data.pretrain, members, cache, chosen_by=chosen_by)
+        joins.append(corpus)
+    plain = {column.name: of_task(prepared[column.dataset], column) for column in plain_columns(config)}
     in_parts = {column.data.dataset_name for column in crossfitted(config, plain).values()}
     for name in filter(is_transport, config.data.datasets):
-        transport = transport_of(name, config.data.source)
         if ends := in_parts.intersection(datasets_in(name)):
             raise DatasetError(
                 f"{name}: everybody in {' and '.join(sorted(ends))} is tested in parts by encoders of their own "
                 "(data.folds), and a transport has one encoder: leave the transport out, or --set data.folds=null"
             )
+        transport = transport_of(name, config.data.source)
         learned, tested = (of_task(prepared[end.dataset], end) for end in transport.ends)
-        learned_column = column_of(learned, config.task_spec(config.finetune, learned.name))
         # A transport tests nobody who is pretrained on.
         seen = Seen(set(), None)
         if tested.dataset_name in trained:
             patients = {entry.patient for entry in trained[tested.dataset_name]}
-            seen = Seen(patients, [corpus.fingerprint, config.task_spec(config.pretrain).content()])
-        joins.append(transported(transport, learned_column, tested, seen, cache))
+            seen = Seen(patients, [corpus.fingerprint, config.corpus_spec().content()])
+        column = column_of(learned, config.column_spec(learned.name))
+        joins.append(transported(transport, column, tested, seen, cache))
     return joins
+
+
+def plain_columns(config: Config) -> list[DatasetTask]:
+    """List the columns of a config that are no transports."""
+    return [column for column in config.data.columns() if not is_transport(column.dataset)]
 
 
 def untested(config: Config, data: Prepared) -> Ints:
@@ -128,26 +136,27 @@ def untested(config: Config, data: Prepared) -> Ints:
 
     Of a labelled dataset under no column its training part, as where it is pretrained on alone.
     """
-    if not data.classes:
-        return np.arange(len(data.entries))
     columns = withheld_by(config, data)
-    if any(column.is_cross_validated for column in columns):
-        return np.arange(len(data.entries))  # of whom the encoder of each part sees others (benchmark.run.crossfit)
-    splits = [column.split for column in columns]
-    held_out = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
-    train = sorted({int(r) for split in splits for r in split.train})
-    return np.array([r for r in train if data.entries[r].patient not in held_out], np.int64)
+    # Of a column that is tested in parts the encoder of each part sees others (benchmark.run.crossfit).
+    if not data.classes or any(column.is_cross_validated for column in columns):
+        return np.arange(len(data.entries))
+    train, held_out = set[int](), set[str]()
+    for column in columns:
+        train.update(column.split.train.tolist())
+        for number in (*column.split.validation, *column.split.test):
+            held_out.add(data.entries[number].patient)
+    return np.array([number for number in sorted(train) if data.entries[number].patient not in held_out], np.int64)
 
 
 def withheld_by(config: Config, data: Prepared) -> list[Column]:
-    """List the tasks of a dataset by whose splits recordings are kept from a corpus of several datasets.
+    """List the columns of a dataset by whose splits recordings are kept from a corpus of several datasets.
 
     Of a labelled dataset under no column the dataset itself, as it is split where it is pretrained on alone.
     """
     tasks = [column for column in config.data.columns() if column.dataset == data.name]
     if tasks or not data.classes:
-        return [column_of(of_task(data, task), config.task_spec(config.finetune, task.name)) for task in tasks]
-    return [column_of(data, config.task_spec(config.pretrain))]
+        return [column_of(of_task(data, task), config.column_spec(task.name)) for task in tasks]
+    return [column_of(data, config.corpus_spec())]
 
 
 def patients_of(config: Config, name: str) -> Iterator[str]:
@@ -157,67 +166,80 @@ def patients_of(config: Config, name: str) -> Iterator[str]:
         yield "not stated (`table.patient` of its card), so every recording counts as a patient of its own"
 
 
-def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> tuple[list[str], list[str]]:
-    """Audit a run's corpus and columns. Raises DatasetError if the corpus or every column is unusable.
+class Judgement(NamedTuple):
+    """What an audit says of a run's data."""
 
-    Returns the leaks, for which a run is refused without --allow-leak, and warnings: datasets that cannot be scored,
-    whose cells are dashes, and what is doubtful about the data and used.
-    """
-    columns = config.data.columns()
-    findings = audit_of(config, prepared, [column.name for column in columns])
+    leaks: list[str]
+    """For these a run is refused without --allow-leak."""
+    warnings: list[str]
+    """Datasets that cannot be scored, whose cells are dashes, and what is doubtful about the data and used."""
+
+
+def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> Judgement:
+    """Audit a run's corpus and columns. Raises DatasetError if the corpus or every column is unusable."""
+    names = [column.name for column in config.data.columns()]
+    findings = audit_of(config, prepared, names)
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
     corpus = prepared[config.data.pretrain]
-    usable = column_of(corpus, config.task_spec(config.pretrain)).split.train if corpus.classes else corpus.entries
-    if corpus.name in fatal and not len(usable):
+    usable = len(corpus.entries)
+    if corpus.classes:
+        usable = len(column_of(corpus, config.corpus_spec()).split.train)
+    if corpus.name in fatal and not usable:
         raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
-    names = [column.name for column in columns if column.name in fatal]
-    unscored = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in names]
-    if len(unscored) == len(columns):
-        raise DatasetError("; ".join(unscored))
-    doubts = [f"{prepared[finding.datasets[0]].title}: {finding.text}" for finding in findings if finding.in_tables]
-    return [finding.text for finding in findings if finding.severity == "leak"], [*unscored, *doubts]
+    warnings = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in names if name in fatal]
+    if len(warnings) == len(names):
+        raise DatasetError("; ".join(warnings))
+    for finding in findings:
+        if finding.in_tables:
+            warnings.append(f"{prepared[finding.datasets[0]].title}: {finding.text}")
+    leaks = [finding.text for finding in findings if finding.severity == "leak"]
+    return Judgement(leaks, warnings)
 
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
     """Audit prepared datasets under a config's corpus, task and protocol; transports beside the corpus alone."""
-    corpora = config.data.corpora
-    views = {name: column_of(data, config.task_spec(config.finetune, name)) for name, data in prepared.items()}
-    joined = {name: untested(config, prepared[name]) for name in corpora} if len(corpora) > 1 else {}
-    parts = {name: view for name, view in views.items() if JOIN not in name and not is_transport(name)}
-    pretrain, columns = config.data.pretrain, [name for name in tested if name in parts]
-    findings = audit(parts, pretrain=pretrain, tested=columns, joined=joined)
-    for name in [name for name in tested if name not in parts]:
-        beside = {corpus: parts[corpus] for corpus in corpora if corpus in parts} | {name: views[name]}
-        further = audit(beside, pretrain=pretrain, tested=[name], joined=joined)
-        findings += [finding for finding in further if finding.severity != "warning" and name in finding.datasets]
-    return [*findings, *(finding for name in columns for finding in too_short(parts[name]))]
+    corpora, pretrain = config.data.corpora, config.data.pretrain
+    joined = {}
+    if len(corpora) > 1:
+        joined = {name: untested(config, prepared[name]) for name in corpora}
+    views = {name: column_of(data, config.column_spec(name)) for name, data in prepared.items()}
+    plain = {name: view for name, view in views.items() if JOIN not in name and not is_transport(name)}
+    columns = [name for name in tested if name in plain]
+    findings = audit(plain, pretrain=pretrain, tested=columns, joined=joined)
+    for name in [name for name in tested if name not in plain]:
+        beside = {corpus: plain[corpus] for corpus in corpora if corpus in plain}
+        beside[name] = views[name]
+        for finding in audit(beside, pretrain=pretrain, tested=[name], joined=joined):
+            if finding.severity != "warning" and name in finding.datasets:
+                findings.append(finding)
+    for name in columns:
+        findings += too_short(plain[name])
+    return findings
 
 
 def too_short(column: Column) -> Iterator[Finding]:
     """Warn of a column of whose recordings more than a tenth have too few windows to be scored."""
-    data, spec = column.data, column.spec
-    short = np.count_nonzero(data.trials_of_each(spec.per_trial) == 0)
+    data, per_trial = column.data, column.spec.per_trial
+    short = np.count_nonzero(data.trials_of_each(per_trial) == 0)
     if short > len(data.entries) / 10:
-        yield Finding(
-            (data.name,),
-            "warning",
-            f"{short} of {len(data.entries)} recordings have fewer than {spec.per_trial} heartbeats and are neither "
-            "labelled nor scored: lower finetune.beats_per_trial",
-            in_tables=True,
-        )
+        text = f"{short} of {len(data.entries)} recordings have fewer than {per_trial} heartbeats"
+        remedy = "are neither labelled nor scored: lower finetune.beats_per_trial"
+        yield Finding((data.name,), "warning", f"{text} and {remedy}", in_tables=True)
 
 
 def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, Prepared]:
     """Collect the prepared pretraining corpus and columns of a run by name, from its prepared datasets."""
-    columns = {column.name: of_task(datasets[column.dataset], column) for column in config.data.columns()}
-    return {name: datasets[name] for name in (config.data.pretrain, *config.data.corpora)} | columns
+    views = {name: datasets[name] for name in (config.data.pretrain, *config.data.corpora)}
+    for column in config.data.columns():
+        views[column.name] = of_task(datasets[column.dataset], column)
+    return views
 
 
 def prepare_trials(config: Config, prepared: Mapping[str, Prepared]) -> None:
     """Write the pseudo-trials of corpus and columns once, so that all processes of a run map the same files."""
-    trials_of(prepared[config.data.pretrain], config.task_spec(config.pretrain).per_trial)
+    trials_of(prepared[config.data.pretrain], config.corpus_spec().per_trial)
     for column in config.data.columns():
-        trials_of(prepared[column.name], config.task_spec(config.finetune, column.name).per_trial)
+        trials_of(prepared[column.name], config.column_spec(column.name).per_trial)
 
 
 def external_rows(variants: Iterable[Variant]) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
@@ -265,54 +287,65 @@ def make_plan(
     config: Config, prepared: Mapping[str, Prepared], grid: Grid, warnings: Sequence[str] = (), health_windows: str = ""
 ) -> Plan:
     """Make the plan of a run; warnings stand under every table, health is of windows with this digest."""
-    cells = [
-        PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed, cell.subset)
-        for cell in grid.cells
-    ]
-    corpus, columns, in_parts = prepared[config.data.pretrain], config.data.columns(), crossfitted(config, prepared)
-    used = pretrained_entries(corpus, config.task_spec(config.pretrain))
-    if in_parts:
-        numbers = corpus_of_part(corpus, in_parts, parts_of(in_parts, config.seeds[0])[0])
-        used = [corpus.entries[number] for number in numbers]
-    external = {
-        variant.name: {
-            "elsewhere": {
-                "pretrained_on": pretrained_on_text(kind),
-                "saw": {column.name: saw_test_patients(kind, prepared[column.name]) for column in columns},
-                "licence": kind.licence,
-                "signals": kind.signals.words(),
-                "features": kind.features,
-                "unserved": unserved_by(variant, config.evaluate),
-            }
-        }
-        for variant, kind in external_rows(grid.variants)
-    }
+    in_parts = crossfitted(config, prepared)
+    roles = {variant.name: variant.facts() for variant in grid.variants}
+    for variant, kind in external_rows(grid.variants):
+        roles[variant.name]["elsewhere"] = external_facts(variant, kind, config, prepared)
+    datasets = {}
+    for column in config.data.columns():
+        datasets[column.name] = column_facts(prepared[column.name], column, config)
+        if column.name in in_parts:
+            datasets[column.name]["crossfitted"] = True
     content: dict[str, Any] = {
         "config": config.model_dump(mode="json"),
         "variants": {variant.name: variant.title for variant in grid.variants},
-        "roles": {variant.name: variant.facts() | external.get(variant.name, {}) for variant in grid.variants},
-        "datasets": {
-            column.name: column_facts(prepared[column.name], column, config)
-            | ({"crossfitted": True} if column.name in in_parts else {})
-            for column in columns
-        },
-        "pretraining": {
-            **facts_of(corpus),
-            "name": corpus.name,
-            "used_recordings": len(used),
-            "used_patients": len({entry.patient for entry in used}),
-        },
+        "roles": roles,
+        "datasets": datasets,
+        "pretraining": corpus_facts(prepared[config.data.pretrain], in_parts, config),
     }
+    cells = []
+    for cell in grid.cells:
+        place = cell.table, cell.dataset, cell.ratio, cell.seed, cell.subset
+        cells.append(PlannedCell(cell.key, cell.variant.name, *place))
     key = digest([content, [cell.key for cell in cells]])
     return Plan(key=key, cells=cells, warnings=list(warnings), health_windows=health_windows, **content)
 
 
+def external_facts(
+    variant: Variant, kind: type[PretrainedEncoder], config: Config, prepared: Mapping[str, Prepared]
+) -> dict[str, Any]:
+    """Collect facts of an external encoder, and for each column whether it saw the test patients."""
+    names = [column.name for column in config.data.columns()]
+    return {
+        "pretrained_on": pretrained_on_text(kind),
+        "saw": {name: saw_test_patients(kind, prepared[name]) for name in names},
+        "licence": kind.licence,
+        "signals": kind.signals.words(),
+        "features": kind.features,
+        "unserved": unserved_by(variant, config.evaluate),
+    }
+
+
+def corpus_facts(corpus: Prepared, in_parts: Columns, config: Config) -> dict[str, Any]:
+    """Collect facts of the corpus, and count what is pretrained on; of a cross-fitted one in the first part."""
+    used = pretrained_entries(corpus, config.corpus_spec())
+    if in_parts:
+        first_part = parts_of(in_parts, config.seeds[0])[0]
+        used = [corpus.entries[number] for number in corpus_of_part(corpus, in_parts, first_part)]
+    patients = {entry.patient for entry in used}
+    counts = {"used_recordings": len(used), "used_patients": len(patients)}
+    return {**facts_of(corpus), "name": corpus.name, **counts}
+
+
 def column_facts(prepared: Prepared, column: DatasetTask, config: Config) -> dict[str, Any]:
     """Collect facts of a column; of a cross-validated one its parts, of a named task its dataset and name."""
-    view = column_of(prepared, config.task_spec(config.finetune, column.name))
-    parts = {"parts": view.spec.folds} if view.is_cross_validated else {}
-    named = {} if column.named is None else {"of": column.dataset, "task": column.task}
-    return facts_of(prepared) | {"left_out": view.left_out} | parts | named
+    view = column_of(prepared, config.column_spec(column.name))
+    facts = facts_of(prepared) | {"left_out": view.left_out}
+    if view.is_cross_validated:
+        facts["parts"] = view.spec.folds
+    if column.named is not None:
+        facts |= {"of": column.dataset, "task": column.task}
+    return facts
 
 
 def facts_of(prepared: Prepared) -> dict[str, Any]:

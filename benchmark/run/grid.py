@@ -290,7 +290,7 @@ def pretraining_of(
     Under `paper` all seeds share a trained one, under any protocol weights from elsewhere. Its content is all that
     determines the weights; for an untrained encoder: its config and seed.
     """
-    method, spec = variant.method, config.task_spec(config.pretrain)
+    method, spec = variant.method, config.corpus_spec()
     if method is None:
         return None
     if variant.elsewhere:
@@ -340,7 +340,7 @@ def pretrainings_of(
 
 def spec_of(config: Config, evaluation: str, column: str) -> TaskSpec:
     """Return an evaluation's task settings; a search is judged on all validation patients, and sees their labels."""
-    spec = config.task_spec(config.finetune, column)
+    spec = config.column_spec(column)
     return replace(spec, validation_labels="whole") if evaluation == VALIDATION else spec
 
 

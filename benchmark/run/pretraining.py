@@ -84,7 +84,7 @@ def train(
     pretraining: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
 ) -> dict[str, Any]:
     """Train a method for the epochs that its budget buys; returns history, memory and facts of the corpus."""
-    settings, device, spec = pretraining.variant.config, context.device, config.task_spec(config.pretrain)
+    settings, device, spec = pretraining.variant.config, context.device, config.corpus_spec()
     folder = context.store.pretrained / pretraining.key
     prepared = open_prepared(context.folders[config.data.pretrain])
     recordings = None
@@ -141,7 +141,7 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
     tasks: dict[str, list[Column]] = {}
     for column in config.data.columns():
         if not is_transport(column.dataset):
-            spec = config.task_spec(config.finetune, column.name)
+            spec = config.column_spec(column.name)
             tasks.setdefault(column.dataset, []).append(column_of(columns[column.name], spec))
     return probe_windows(list(tasks.values()), config.data.corpora, device)
 

@@ -236,7 +236,7 @@ def mean_of_each(probability: NDArray[Any], whose: NDArray[Any]) -> NDArray[Any]
 @pytest.mark.parametrize("form", SIGNALS)
 def test_the_linear_probe_scores_as_features_computed_by_hand(form: str, foreign: Foreign, cohorts: Cohorts) -> None:
     cell = foreign.cells(f"theirs-{form}", "linear")[0]
-    spec = foreign.config.task_spec(foreign.config.finetune, "chapman")
+    spec = foreign.config.column_spec("chapman")
     task = make_task(cohorts["chapman"], spec, ratio=cell.ratio, seed=cell.seed, device=torch.device("cpu"))
     features, truth, whose = {}, {}, {}
     for side, windows in task.sides().items():

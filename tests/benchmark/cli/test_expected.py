@@ -44,7 +44,7 @@ def test_rare_classes_make_the_test_smaller_than_its_patients(
     make_prepared: Callable[..., Prepared], small_config: SmallConfig
 ) -> None:
     config = small_config(STRICT | {"data.folds": 5})
-    spec = config.task_spec(config.finetune, "chapman")
+    spec = config.column_spec("chapman")
     balanced = make_prepared("chapman", [(f"p{n // 2}", (n // 2 % 4,), 12, None) for n in range(80)])
     assert size_of_test(Column(balanced, spec)) == (40, pytest.approx(40))
     rare = make_prepared("chapman", [(f"p{n}", (int(n < 4),), 12, None) for n in range(40)])

@@ -109,7 +109,7 @@ def test_the_folder_has_the_encoder_of_the_row_to_the_bit(finished_bench: Bench,
     encoder, folder = load_encoder(exported["pmq"]), pretraining_of(finished_bench)
     assert (exported["pmq"] / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
     config, cpu = finished_bench.config, torch.device("cpu")
-    spec = config.task_spec(config.finetune)
+    spec = config.column_spec()
     test = make_task(finished_bench.prepared["chapman"], spec, ratio=0.5, seed=41, device=cpu).test
     stored = checkpoint.load_encoder(folder, type(config.new_encoder()))
     assert np.array_equal(

@@ -125,7 +125,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
     (made,) = joins_of(config, cohorts, tmp_path)
     transport = transport_of(NAME, DATASETS.__getitem__)
     rhythm, tested = (of_task(cohorts[end.dataset], end) for end in transport.ends)
-    split = Column(rhythm, config.task_spec(config.finetune, "ptb-xl.rhythm")).split
+    split = Column(rhythm, config.column_spec("ptb-xl.rhythm")).split
     for fold, part in ((1, split.train), (9, split.validation)):
         entries = [rhythm.entries[r] for r in part]
         labelled = [entry for entry in entries if SHARED.keys() & {rhythm.classes[label] for label in entry.labels}]

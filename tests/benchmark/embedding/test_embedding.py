@@ -101,7 +101,7 @@ def test_embeddings_are_those_the_linear_probe_saw_to_the_bit(
     """From the files of the test recordings, through arrays with leads in another order."""
     prepared, config = cohorts[name], load_config(BASIC)
     encoder = load_encoder(exported, precision=precision)
-    spec, cpu = config.task_spec(config.finetune), torch.device("cpu")
+    spec, cpu = config.column_spec(), torch.device("cpu")
     test = make_task(prepared, spec, ratio=0.5, seed=41, device=cpu).test
     seen = features(encoder.encoder, test.signal, precision)  # (N, K)
     dataset, names = small_cohort(prepared.name), list(dict.fromkeys(test.recording.tolist()))

@@ -101,7 +101,7 @@ def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallC
 @pytest.mark.parametrize("corpus", ["mimic-iv-ecg", "ptb-xl"])
 def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: SmallConfig, corpus: str) -> None:
     config = small_config({"data.pretrain": corpus})
-    spec, facts = config.task_spec(config.pretrain), make_plan(config, cohorts, Grid((), (), ())).pretraining
+    spec, facts = config.corpus_spec(), make_plan(config, cohorts, Grid((), (), ())).pretraining
     source = corpus_of(cohorts[corpus], spec, torch.device("cpu"))
     assert facts["used_recordings"] == len(source.recording.unique())
     assert facts["used_patients"] == len(source.patient.unique())
