@@ -28,7 +28,7 @@ class Room(NamedTuple):
 
 ROOMS = (
     Room("methods", ("methods",), 21.7),
-    Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.6),
+    Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.9),
     Room("training", ("benchmark/training",), 10.3),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 17.6),
     Room("results", ("benchmark/results",), 8.9),

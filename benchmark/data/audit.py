@@ -33,6 +33,8 @@ CARD_FORM = "files of a card"
 NEAR = ", but for gain, steps or rate,"
 MOST_ALIKE = 50
 """Signals that share a part of their outline; of more it is an artefact that makes them alike."""
+RATES = 30, 200
+"""Plausible median heart rates of a dataset, 1/min."""
 MEASURED = 100
 """Recordings whose beats are measured, evenly spread over a dataset."""
 
@@ -76,38 +78,57 @@ def audit(
     joined: where several datasets are the corpus, numbers of the recordings of each that are pretrained on. Several
     may be tasks of one dataset: what is wrong with its files is reported once.
     """
-    findings, recordings, datasets = list[Finding](), list[Recorded](), set[str]()
+    findings: list[Finding] = []
+    recordings: list[Recorded] = []
+    datasets: set[str] = set()
     trained = {name: set(numbers.tolist()) for name, numbers in (joined or {}).items()}
     in_parts = {columns[name].data.dataset_name for name in tested if columns[name].is_cross_validated}
     crossfitted = in_parts.intersection(pretrain.split(JOIN))
     for name, column in columns.items():
-        data, sides = column.data, dict[int, str]()
-        splits = judged_splits(column) if name in tested else [column.split]
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
-        problem = None if data.entries else f"no recording is usable: {reasons or 'none is there'}. {data.how_to_get}"
+        data, is_tested = column.data, name in tested
         if name == pretrain:
-            trained[name] = set(splits[0].train.tolist() if data.classes else range(len(data.entries)))
-        if name in tested or (name == pretrain and data.classes):
-            problems = [column.problem(split, is_scored=name in tested) for split in splits]
-            problem = problem or next(filter(None, problems), None)
-        if name in tested and column.is_cross_validated:
-            sides = {int(r): f"test {data.entries[r].patient}" for r in column.tested}
-        elif name in tested:
-            findings += shared_patients(data, splits[0])
-            sides = {int(r): side for side, numbers in splits[0].titled().items() for r in numbers}
+            trained[name] = set(column.split.train.tolist() if data.classes else range(len(data.entries)))
+        if problem := fatal_problem(column, is_split=is_tested or name == pretrain, is_scored=is_tested):
+            findings.append(Finding((name,), "fatal", problem))
+        sides: dict[int, str] = {}
+        if is_tested:
+            sides = sides_by_recording(column)
+        if is_tested and not column.is_cross_validated:
+            findings += shared_patients(data, column.split)
         if data.dataset_name in crossfitted:
             trained[name] = set(sides)
-        if problem:
-            findings.append(Finding((name,), "fatal", problem.strip()))
         if data.dataset_name not in datasets:
             findings += file_warnings(data)
         datasets.add(data.dataset_name)
         used = trained.get(name, ())
-        recordings += [
-            Recorded(name, data.dataset_name, entry.recording, data.title, signal, sides.get(r, ""), r in used)
-            for r, (entry, signal) in enumerate(zip(data.entries, data.signals, strict=True))
-        ]
+        for number, (entry, signal) in enumerate(zip(data.entries, data.signals, strict=True)):
+            side, is_used = sides.get(number, ""), number in used
+            recordings.append(Recorded(name, data.dataset_name, entry.recording, data.title, signal, side, is_used))
     return [*findings, *copies(recordings)]
+
+
+def fatal_problem(column: Column, *, is_split: bool, is_scored: bool) -> str:
+    """Say why a dataset cannot be used: no recording is usable, or its sides or, where scored, its classes are not."""
+    data = column.data
+    if not data.entries:
+        reasons = [f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items()]
+        return f"no recording is usable: {', '.join(reasons) or 'none is there'}. {data.how_to_get}".strip()
+    if not is_split or not (is_scored or data.classes):
+        return ""
+    splits = judged_splits(column) if is_scored else [column.split]
+    problems = [column.problem(split, is_scored=is_scored) for split in splits]
+    return next(filter(None, problems), "")
+
+
+def sides_by_recording(column: Column) -> dict[int, str]:
+    """Return the side of each recording of a column; 'test' and the patient of all that are tested in parts."""
+    entries = column.data.entries
+    if column.is_cross_validated:
+        return {number: f"test {entries[number].patient}" for number in column.tested.tolist()}
+    sides: dict[int, str] = {}
+    for side, numbers in column.split.titled().items():
+        sides |= dict.fromkeys(numbers.tolist(), side)
+    return sides
 
 
 def judged_splits(column: Column) -> list[Split]:
@@ -120,10 +141,14 @@ def judged_splits(column: Column) -> list[Split]:
 
 def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
     """Name patients on two sides of a split."""
-    pairs = ((data.entries[r].patient, side) for side, numbers in split.titled().items() for r in numbers)
-    sides = grouped(dict.fromkeys(pairs))
-    if shared := [f"{patient}: {' and '.join(names)}" for patient, names in sides.items() if len(names) > 1]:
-        where = f"{counted(len(shared), 'patient')} on two sides of the split of {data.title} ({some(shared)})"
+    sides_of: dict[str, dict[str, None]] = {}
+    for side, numbers in split.titled().items():
+        for number in numbers:
+            sides_of.setdefault(data.entries[number].patient, {})[side] = None
+    shared = [f"{patient}: {' and '.join(sides)}" for patient, sides in sides_of.items() if len(sides) > 1]
+    if shared:
+        patients = counted(len(shared), "patient")
+        where = f"{patients} on two sides of the split of {data.title} ({some(shared)})"
         yield Finding((data.name,), "leak", f"{where}: correct the folds or use --protocol strict")
 
 
@@ -132,44 +157,49 @@ def file_warnings(data: Prepared) -> Iterator[Finding]:
     skipped = by_kind((skip.recording, skip.reason) for skip in data.skipped)
     for kind, names in sorted(skipped.items(), key=lambda item: -len(item[1])):
         if kind not in IN_THE_ECG:
-            text = f"{counted(len(names), 'recording')} cannot be used: {kind} ({some(names)})"
-            yield Finding((data.name,), "warning", text)
+            recordings = counted(len(names), "recording")
+            yield Finding((data.name,), "warning", f"{recordings} cannot be used: {kind} ({some(names)})")
     doubts = list(data.warnings)
-    facts = zip(data.entries, data.signals, strict=True)
-    doubted = by_kind((entry.recording, doubt) for entry, signal in facts for doubt in signal.doubts)
-    for kind, names in doubted.items():
-        text = f"{counted(len(names), 'recording')} used with {kind} ({some(names)})"
-        if kind == LIMB_LEADS and len(names) >= max(3, len(data.entries) / 2):
+    doubted = []
+    for entry, signal in zip(data.entries, data.signals, strict=True):
+        doubted += [(entry.recording, doubt) for doubt in signal.doubts]
+    for kind, names in by_kind(doubted).items():
+        recordings = counted(len(names), "recording")
+        text = f"{recordings} used with {kind} ({some(names)})"
+        is_most = len(names) >= max(3, len(data.entries) / 2)
+        if kind == LIMB_LEADS and is_most:
             key = "`signals.leads` of its card" if data.form.endswith(CARD_FORM) else "the order that its files state"
             text += f": most of {len(data.entries)}, so the order of leads is probably wrong, correct {key}"
         doubts.append(text)
-    if padded := sum(data.segmentation.is_padded(signal.samples, signal.fs) for signal in data.signals):
-        doubts.append(
-            f"{counted(padded, 'recording')} shorter than {data.segmentation.seconds:g} s, lengthened by zeros"
-        )
-    yield from (Finding((data.name,), "warning", text, in_tables=True) for text in doubts)
-    for what, values in (
-        ("rate", [f"{signal.fs:g} Hz" for signal in data.signals]),
-        ("length", [f"{signal.samples / signal.fs:g} s" for signal in data.signals]),
-    ):
-        yield from two_groups(data, what, values)
+    cut = data.segmentation
+    if padded := sum(cut.is_padded(signal.samples, signal.fs) for signal in data.signals):
+        recordings = counted(padded, "recording")
+        doubts.append(f"{recordings} shorter than {cut.seconds:g} s, lengthened by zeros")
+    for text in doubts:
+        yield Finding((data.name,), "warning", text, in_tables=True)
+    yield from two_groups(data, "rate", [f"{signal.fs:g} Hz" for signal in data.signals])
+    yield from two_groups(data, "length", [f"{signal.samples / signal.fs:g} s" for signal in data.signals])
 
 
 def by_kind(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Collect recordings with the details of their reasons by kind, given as pairs (recording, kind: details)."""
-    parts = ((recording, *reason.partition(":")) for recording, reason in reasons)
-    return grouped((kind, f"{recording}{colon}{details}") for recording, kind, colon, details in parts)
+    groups: dict[str, list[str]] = {}
+    for recording, reason in reasons:
+        kind, colon, details = reason.partition(":")
+        groups.setdefault(kind, []).append(f"{recording}{colon}{details}")
+    return groups
 
 
-def two_groups(data: Prepared, what: str, values: Sequence[str]) -> Iterator[Finding]:
+def two_groups(data: Prepared, fact: str, values: Sequence[str]) -> Iterator[Finding]:
     """Warn where two values, neither of them rare, are those of nearly all recordings: two sources may be mixed."""
     common = Counter(values).most_common(2)
-    least = max(3, len(values) / 10)
-    if len(common) == 2 and common[1][1] >= least and sum(count for _, count in common) >= 0.9 * len(values):
-        (first, many), (second, few) = common
+    if len(common) < 2:
+        return
+    (first, many), (second, few) = common
+    if few >= max(3, len(values) / 10) and many + few >= 0.9 * len(values):
         pairs = zip(data.entries, values, strict=True)
         names = some([entry.recording for entry, value in pairs if value == second])
-        text = f"recordings have two {what}s, {first} ({many}) and {second} ({few}: {names})"
+        text = f"recordings have two {fact}s, {first} ({many}) and {second} ({few}: {names})"
         yield Finding((data.name,), "warning", f"{text}: if one is wrong, two sources are mixed")
 
 
@@ -193,13 +223,19 @@ def copies(recordings: Sequence[Recorded]) -> Iterator[Finding]:
         elif tested and learned and len(tested | learned) > 1:
             leak = "both pretrained on and tested"
         else:  # each recording once, whatever the number of tasks of its dataset
-            group = [first for first, *_ in grouped(((one.dataset, one.recording), one) for one in group).values()]
+            first_of: dict[tuple[str, str], Recorded] = {}
+            for one in group:
+                first_of.setdefault((one.dataset, one.recording), one)
+            group = list(first_of.values())
         if len(group) > 1:
             datasets = tuple(dict.fromkeys(one.name for one in group))
-            equal.append(((datasets, leak, near), " = ".join(f"{one.title} {one.recording}" for one in group)))
+            names = [f"{one.title} {one.recording}" for one in group]
+            equal.append(((datasets, leak, near), " = ".join(names)))
     for (datasets, leak, near), texts in grouped(equal).items():
-        text = f"{counted(len(texts), 'signal')}{near} {leak or 'in more than one recording'}: {some(texts)}"
-        yield Finding(datasets, "leak" if leak and not near else "warning", text, in_tables=bool(leak and near))
+        signals, where = counted(len(texts), "signal"), leak or "in more than one recording"
+        severity: Severity = "leak" if leak and not near else "warning"
+        text = f"{signals}{near} {where}: {some(texts)}"
+        yield Finding(datasets, severity, text, in_tables=bool(leak and near))
 
 
 def near_copies(recordings: Sequence[Recorded]) -> list[tuple[str, str]]:
@@ -209,20 +245,25 @@ def near_copies(recordings: Sequence[Recorded]) -> list[tuple[str, str]]:
     .885. Among 4,451 real recordings, 9.9 million pairs, none was.
     """
     outlines = {one.signal.digest: one.signal.outline for one in recordings if one.signal.outline}
-    groups = grouped(((part, outline[part]), digest) for part in range(3) for digest, outline in outlines.items())
-    few = [group for group in groups.values() if len(group) <= MOST_ALIKE]
-    return list(dict.fromkeys(pair for group in few for pair in combinations(group, 2)))
+    pairs: dict[tuple[str, str], None] = {}
+    for part in range(3):
+        groups = grouped((outline[part], digest) for digest, outline in outlines.items())
+        for group in groups.values():
+            if len(group) <= MOST_ALIKE:
+                pairs |= dict.fromkeys(combinations(group, 2))
+    return list(pairs)
 
 
 def fact_lines(column: Column) -> Iterator[str]:
     """Say all facts of a prepared dataset, one kind a line; classes are counted under its task."""
     data = column.data
     yield f"form        {data.form}"
-    listed, patients = len(data.entries) + len(data.skipped), len({entry.patient for entry in data.entries})
-    yield f"recordings  {listed} listed; {len(data.entries)} usable, of {patients} patients"
+    usable, patients = len(data.entries), len({entry.patient for entry in data.entries})
+    yield f"recordings  {usable + len(data.skipped)} listed; {usable} usable, of {patients} patients"
     yield f"{data.segmentation.unit_name + 's':<12}{data.window_count}"
     rates = Counter(signal.fs for signal in data.signals)
-    yield f"signals     {', '.join(f'{rate:g} Hz ({count})' for rate, count in rates.items())}"
+    rate_texts = [f"{rate:g} Hz ({count})" for rate, count in rates.items()]
+    yield f"signals     {', '.join(rate_texts)}"
     if data.classes:
         counts = zip(data.classes, column.target.sum(axis=0), strict=True)
         texts = [f"{name} {count}" for name, count in counts]
@@ -234,7 +275,8 @@ def fact_lines(column: Column) -> Iterator[str]:
             yield f"left out    {count} of {len(data.entries)} recordings have {reason}{remedy}"
     for kind, count in skip_summary(data.skipped).items():
         yield f"skipped     {count} {kind}"
-    yield from (f"note        {note}" for note in data.notes)
+    for note in data.notes:
+        yield f"note        {note}"
 
 
 class SizeOfTest(NamedTuple):
@@ -247,11 +289,14 @@ class SizeOfTest(NamedTuple):
 
 def size_of_test(column: Column) -> SizeOfTest:
     """Count the test patients of a column, of a cross-validation all; its data may be listed and not prepared."""
-    patients = np.array([column.data.entries[r].patient for r in column.tested], dtype=np.str_)
-    of_class = [len(np.unique(patients[having == 1])) for having in column.target[column.tested].T]
-    counts = np.array([count for count in of_class if count])
+    entries, target = column.data.entries, column.target[column.tested]  # (R', C)
+    patients = np.array([entries[number].patient for number in column.tested], dtype=np.str_)
     number = len(np.unique(patients))
-    return SizeOfTest(number, min(number, len(counts) ** 2 / (1 / counts).sum()) if number else 0.0)
+    if not number:
+        return SizeOfTest(0, 0.0)
+    counts = np.array([len(np.unique(patients[having == 1])) for having in target.T if having.any()])
+    balanced = len(counts) ** 2 / (1 / counts).sum()
+    return SizeOfTest(number, min(number, balanced))
 
 
 def side_line(column: Column) -> str:
@@ -262,7 +307,8 @@ def side_line(column: Column) -> str:
     for side, recordings in column.split.titled().items():
         numbers = np.flatnonzero(column.target[recordings].sum(axis=0) == 0)
         absent = [column.data.classes[number] for number in numbers]
-        texts.append(f"{side} {len(recordings)}{f' (without {some(absent)})' if absent else ''}")
+        without = f" (without {some(absent)})" if absent else ""
+        texts.append(f"{side} {len(recordings)}{without}")
     return ", ".join(texts)
 
 
@@ -273,14 +319,16 @@ def measured_beats(dataset: Dataset, entries: Sequence[Entry]) -> list[tuple[flo
         with suppress(Unusable):
             recording = dataset.read(entry)
             if rate := heart_rate(recording.signal, recording.fs):
-                beats.append((range_of_beats(recording.signal, round(60 * recording.fs / rate)), rate))
+                interval = round(60 * recording.fs / rate)
+                beats.append((range_of_beats(recording.signal, interval), rate))
     return beats
 
 
 def range_of_beats(signal: NDArray[np.float32], interval: int) -> float:
     """Measure the QRS amplitude, mV, of (n, 12): the median over beats and leads of the range in an RR interval."""
     moving = signal[:, np.ptp(signal, axis=0) > 0].astype(np.float64)  # (n, L)
-    beats = moving[: len(moving) // interval * interval].reshape(-1, interval, moving.shape[1])  # (beats, RR, L)
+    whole = len(moving) // interval * interval
+    beats = moving[:whole].reshape(-1, interval, moving.shape[1])  # (beats, RR, L)
     return float(np.median(np.ptp(beats, axis=1)))
 
 
@@ -301,23 +349,28 @@ def heart_rate(signal: NDArray[np.float32], fs: float) -> float:
     complex_samples = np.argmax(autocorrelation(steep) <= 0)  # the first lag without correlation
     repeats = autocorrelation(uniform_filter1d(steep, 2 * complex_samples + 1))  # (lags,) one bump per QRS complex
     lags, _ = find_peaks(repeats, height=0)
-    return 60 * fs / int(lags[repeats[lags] >= 0.7 * repeats[lags].max()][0]) if len(lags) else 0.0
+    if not len(lags):
+        return 0.0
+    high = lags[repeats[lags] >= 0.7 * repeats[lags].max()]
+    return 60 * fs / int(high[0])
 
 
 def autocorrelation(course: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the autocorrelation of a course (n,) at the lags from 0 to n / 2."""
     from scipy.signal import correlate
 
-    centred = course - course.mean()
-    return np.asarray(correlate(centred, centred, method="fft")[len(course) - 1 :][: len(course) // 2])
+    centred, samples = course - course.mean(), len(course)
+    both_ways = np.asarray(correlate(centred, centred, method="fft"))  # (2 n - 1,)
+    return both_ways[samples - 1 :][: samples // 2]
 
 
 def implausible(name: str, amplitude: float, rate: float, unit: str, frequency: str) -> Iterator[Finding]:
     """Warn of a dataset's median QRS amplitude, mV, and heart rate, 1/min; with what states unit and frequency."""
-    for what, value, low, high, symbol, statement in (
-        ("QRS amplitude", amplitude, *AMPLITUDES, " mV", unit),
-        ("heart rate", rate, 30, 200, "/min", frequency),
-    ):
-        if not low <= value <= high:
-            outside = f"the median {what} is {value:.4g}{symbol}, outside {low} to {high}{symbol}"
-            yield Finding((name,), "warning", f"{outside}: {statement} is probably wrong")
+    low, high = AMPLITUDES
+    if not low <= amplitude <= high:
+        outside = f"the median QRS amplitude is {amplitude:.4g} mV, outside {low} to {high} mV"
+        yield Finding((name,), "warning", f"{outside}: {unit} is probably wrong")
+    low, high = RATES
+    if not low <= rate <= high:
+        outside = f"the median heart rate is {rate:.4g}/min, outside {low} to {high}/min"
+        yield Finding((name,), "warning", f"{outside}: {frequency} is probably wrong")

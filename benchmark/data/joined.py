@@ -29,10 +29,10 @@ from benchmark.results.names import AT, DEFAULT_TASK
 JOIN = "+"
 """Between the names of the datasets in that of a corpus: 'ptb-xl+chapman'."""
 TRAINING_FOLD = 1
-CONCEPTS = {
-    row.pop("concept"): {key: name for key, name in row.items() if name}
-    for row in rows_beside(__file__, "concepts.csv")
-}
+CONCEPTS: dict[str, dict[str, str]] = {}
+for _row in rows_beside(__file__, "concepts.csv"):
+    _concept = _row.pop("concept")
+    CONCEPTS[_concept] = {key: name for key, name in _row.items() if name}
 """Concept -> dataset, or its task where classes of its tasks differ -> class. A card's class has the concept's name."""
 Member = tuple[Prepared, Ints]
 """A dataset, and numbers of its recordings, ascending."""
@@ -57,24 +57,19 @@ def join(
     determines, beside the datasets, which recordings and marks these are, as values of JSON; None for all recordings.
     """
     title = title or " + ".join(data.title for data, _ in members)
-    recordings = [(data, int(r)) for data, numbers in members for r in numbers]
-    if not recordings:
+    entries: list[Entry] = []
+    signals = []
+    for data, numbers in members:
+        prefix = f"{data.dataset_name}/"
+        for number in numbers:
+            labels, fold = marks[len(entries)] if marks else ((), None)
+            entries.append(renamed(data.entries[number], prefix, labels, fold))
+            signals.append(data.signals[number])
+    if not entries:
         raise DatasetError(f"{title}: all recordings belong to validation or test parts")
-    entries = []
-    for (data, r), (labels, fold) in zip(recordings, marks or [((), None)] * len(recordings), strict=True):
-        entry, prefix = data.entries[r], f"{data.dataset_name}/"
-        entries.append(
-            Entry(
-                recording=prefix + entry.recording,
-                patient=prefix + entry.patient,
-                path=prefix + entry.path,
-                labels=labels,
-                report=entry.report,
-                fold=fold,
-            )
-        )
     count = np.concatenate([np.diff(data.first_window)[numbers] for data, numbers in members])  # (R,)
-    fingerprint = digest([name, classes, [[data.name, data.fingerprint] for data, _ in members], chosen_by])
+    sources = [[data.name, data.fingerprint] for data, _ in members]
+    fingerprint = digest([name, classes, sources, chosen_by])
     segmentation = members[0][0].segmentation
     return Prepared(
         name=name,
@@ -85,12 +80,24 @@ def join(
         windows=np.empty((0, segmentation.samples_per_item, len(LEADS)), np.float16),
         first_window=np.concatenate([[0], np.cumsum(count)]),
         entries=tuple(entries),
-        signals=tuple(data.signals[r] for data, r in recordings),
+        signals=tuple(signals),
         skipped=(),
         fingerprint=fingerprint,
         folder=cache / digest([fingerprint, [data.folder.name for data, _ in members]]),
         segmentation=segmentation,
         members=tuple(members),
+    )
+
+
+def renamed(entry: Entry, prefix: str, labels: tuple[int, ...], fold: int | None) -> Entry:
+    """Return a recording under other labels and another fold, its names with the prefix of its dataset."""
+    return Entry(
+        recording=prefix + entry.recording,
+        patient=prefix + entry.patient,
+        path=prefix + entry.path,
+        labels=labels,
+        report=entry.report,
+        fold=fold,
     )
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -57,6 +57,10 @@ class Windows:
     def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Return signals (b, S, L) and targets (b, C) to train on, of numbered windows (b,)."""
         return self.signal[index], self.target[index]
+
+    def first(self, count: int) -> Windows:
+        """Return the first windows."""
+        return Windows(self.signal[:count], self.target[:count], self.recording[:count], self.patient[:count])
 
     def truth(self) -> Ints:
         """Return multi-hot labels (n, C) on the host."""
@@ -114,15 +118,12 @@ class Task:
 
     def counts(self) -> dict[str, int]:
         """Count windows, recordings and patients of each split."""
-        return {
-            f"{split}_{what}": count
-            for split, side in self.sides().items()
-            for what, count in (
-                ("windows", len(side)),
-                ("recordings", len(side.recordings)),
-                ("patients", len(set(side.patient.tolist()))),
-            )
-        }
+        counts = {}
+        for split, side in self.sides().items():
+            counts[f"{split}_windows"] = len(side)
+            counts[f"{split}_recordings"] = len(side.recordings)
+            counts[f"{split}_patients"] = len(set(side.patient.tolist()))
+        return counts
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,8 @@ class Sides:
             return trial
         if whole:
             trial = trial[np.unique(self.trials.recording[trial], return_index=True)[1]]  # (R',)
-        target, patient = self.column.target[self.trials.recording[trial]], self.trials.patient[trial]
+        target = self.column.target[self.trials.recording[trial]]
+        patient = self.trials.patient[trial]
         drawn = labelled_subset(trial, patient, target, ratio, self.column.spec, seed=seed, fewest=fewest)
         recording = self.trials.recording
         return np.flatnonzero(np.isin(recording, recording[drawn])) if whole else drawn
@@ -201,12 +203,12 @@ def sides_for_tasks(column: Column, *, device: torch.device, tested: bool = True
     split = column.split if part is None else column.split_of_part(part)
     recordings = split._asdict() | ({} if tested else {"test": split.test[:0]})
     trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
-    numbers = {side: np.flatnonzero(np.isin(trials.recording, chosen)) for side, chosen in recordings.items()}
-    problems = [
-        f"no {side} window: its recordings have fewer than {spec.per_trial} {prepared.segmentation.unit_name}s each"
-        for side, chosen in recordings.items()
-        if len(chosen) and not len(numbers[side])
-    ]
+    numbers, problems = {}, []
+    for side, chosen in recordings.items():
+        numbers[side] = np.flatnonzero(np.isin(trials.recording, chosen))
+        if len(chosen) and not len(numbers[side]):
+            too_few = f"fewer than {spec.per_trial} {prepared.segmentation.unit_name}s"
+            problems.append(f"no {side} window: its recordings have {too_few} each")
     if not problems and (problem := column.problem(split, is_scored=tested)):
         problems = [problem]
     return Sides(column, trials, numbers, tuple(problems), device)
@@ -226,15 +228,18 @@ def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
     if column.spec.validation_labels == "share" and len(sides.numbers["validation"]):
         shared = sides.labelled("validation", ratio, seed, fewest=len(column.data.classes))
         validation = sides.windows(np.sort(shared))
-    absent = [name for name, count in zip(column.data.classes, train.truth().sum(axis=0), strict=True) if not count]
-    notes = [f"no labelled window of class {', '.join(absent)}"] if absent and len(train) else []
+    notes = list(sides.problems)
+    labelled = train.truth().sum(axis=0)  # (C,)
+    absent = [name for name, count in zip(column.data.classes, labelled, strict=True) if not count]
+    if absent and len(train):
+        notes.append(f"no labelled window of class {', '.join(absent)}")
     return Task(
         train=train,
         validation=validation,
         test=sides.test,
         multi=column.spec.labels == "multi",
         unit=UNIT_OF_PROTOCOL[column.spec.protocol],
-        notes=[*sides.problems, *notes],
+        notes=notes,
         unscored="; ".join(sides.problems),
         pool=column.spec.pool,
         crops=crops,
@@ -258,25 +263,37 @@ class ProbeWindows:
     """Digest of what they were taken from: health of other windows is not comparable."""
 
 
+class Probed(NamedTuple):
+    """A recording that may be probed."""
+
+    trials: Trials
+    pair: Ints
+    """(2,) numbers of its windows."""
+    patient: tuple[int, int]
+    """Number of the dataset, and of the patient there."""
+
+
 def probe_windows(datasets: Sequence[Tasks], corpora: Sequence[str], device: torch.device) -> ProbeWindows:
     """Take windows of recordings outside the test parts and the pretraining corpora (names of datasets).
 
     datasets: of each the tasks that are tested; the first one's recordings are used. Patients with several recordings
     come first. Empty if no recording has two windows.
     """
-    candidates = [
-        (trials, pair, (number, int(trials.patient[pair[0] // trials.per_trial])))  # an equal name is another patient
-        for number, (trials, pairs) in enumerate(unseen_pairs(tasks, corpora) for tasks in datasets)
-        for pair in pairs
-    ]
-    count = Counter(patient for *_, patient in candidates)
+    candidates = []
+    for number, tasks in enumerate(datasets):
+        trials, pairs = unseen_pairs(tasks, corpora)
+        for pair in pairs:
+            patient = number, int(trials.patient[pair[0] // trials.per_trial])  # an equal name is another patient
+            candidates.append(Probed(trials, pair, patient))
+    count = Counter(one.patient for one in candidates)
     number_of = {patient: number for number, patient in enumerate(sorted(count))}
-    chosen = sorted(candidates, key=lambda candidate: (count[candidate[2]] == 1, candidate[2]))[:RECORDINGS]
-    signal = [torch.from_numpy(trials.windows(pair)) for trials, pair, _ in chosen]  # (2, S, L) each
+    chosen = sorted(candidates, key=lambda one: (count[one.patient] == 1, one.patient))[:RECORDINGS]
+    signal = [torch.from_numpy(one.trials.windows(one.pair)) for one in chosen]  # (2, S, L) each
+    patients = torch.tensor([number_of[one.patient] for one in chosen], dtype=torch.int64)
     return ProbeWindows(
         signal=torch.cat(signal).to(device) if signal else torch.empty(0, 0, 0),
         recording=torch.arange(len(chosen)).repeat_interleave(2),
-        patient=torch.tensor([number_of[patient] for *_, patient in chosen], dtype=torch.int64).repeat_interleave(2),
+        patient=patients.repeat_interleave(2),
         source=digest([source_of(tasks, corpora) for tasks in datasets]),
     )
 
@@ -296,7 +313,9 @@ def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, Ints]:
     The two windows lie a quarter from either end: heartbeats at the ends of a recording may be cut off.
     """
     prepared, spec, split = tasks[0].data, tasks[0].spec, tasks[0].split
-    unseen = split.validation if prepared.dataset_name in corpora else np.concatenate([split.train, split.validation])
+    unseen = split.validation
+    if prepared.dataset_name not in corpora:
+        unseen = np.concatenate([split.train, unseen])
     for column in tasks:
         unseen = np.setdiff1d(unseen, column.tested)
     trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
@@ -304,4 +323,5 @@ def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, Ints]:
     _, start, count = np.unique(trials.recording[chosen], return_index=True, return_counts=True)  # (R,), (R,)
     first, size = chosen[start] * spec.per_trial, count * spec.per_trial  # (R,), (R,) windows
     first, size = first[size > 1], size[size > 1]
-    return trials, np.stack([first + size // 4, first + size - 1 - size // 4], axis=1)
+    quarter = size // 4
+    return trials, np.stack([first + quarter, first + size - 1 - quarter], axis=1)

@@ -138,6 +138,10 @@ class Predictions:
         """Return the arrays that there are, by name."""
         return {name: values for name, values in vars(self).items() if values is not None}
 
+    def taken(self, index: Ints) -> Predictions:
+        """Return the numbered windows."""
+        return Predictions(**{name: values[index] for name, values in self.arrays().items()})
+
 
 @dataclass(frozen=True, config=STRICT)
 class PlannedCell:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,14 +74,16 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
     inputs = CellInput(cell, config, context)
     folds = folds_of(inputs, column, known)
     multi = spec.labels == "multi"
-    unscored = next((fold.unscored for fold in folds if fold.unscored and cell.evaluation != RETRIEVAL), "")
+    unscored = ""
+    if cell.evaluation != RETRIEVAL:
+        unscored = next((fold.unscored for fold in folds if fold.unscored), "")
     if unscored:
         nothing = np.empty((0, folds[0].test.target.shape[1]), np.float32)  # (0, C)
         outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in folds]
     else:
         outcomes = [learn_on(of_part(inputs, number, fold), fold, known) for number, fold in enumerate(folds)]
     predictions, facts, split = merged(data, folds, outcomes, is_crossfitted=DEALT_BY in cell.content)
-    notes = [note for fold in folds for note in fold.notes] + [note for outcome in outcomes for note in outcome.notes]
+    notes = list(chain(*(fold.notes for fold in folds), *(outcome.notes for outcome in outcomes)))
     if reason := unscored or ("" if is_tested else UNTESTED):
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
     elif cell.evaluation == RETRIEVAL:
@@ -139,54 +142,65 @@ def of_part(inputs: CellInput, number: int, fold: Task) -> CellInput:
     return inputs._replace(cell=replace(inputs.cell, pretraining=pretraining))
 
 
-def merged(
-    prepared: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome], *, is_crossfitted: bool = False
-) -> tuple[Predictions, dict[str, Any], dict[str, str]]:
-    """Merge the parts of a cross-validation, or give the one task as it is.
+class Merged(NamedTuple):
+    """What the parts of a cross-validation give together, or a cell's one task."""
 
-    Returns predictions, in the order of the dataset's recordings, training facts and counts, and the hash of each
-    side's recording names. Counts are the mean of what is learned on, and all that are tested.
-    """
-    tests = [(fold.test, len(outcome.probability)) for fold, outcome in zip(folds, outcomes, strict=True)]
+    predictions: Predictions
+    """Predictions in the order of the dataset's recordings."""
+    facts: dict[str, Any]
+    """Training facts, and counts: the mean of what is learned on, and all that are tested."""
+    digests: dict[str, str]
+    """Side -> digest of its recording names."""
+
+
+def merged(data: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome], *, is_crossfitted: bool) -> Merged:
+    """Merge the parts of a cross-validation, or give the one task as it is."""
+    scored = [len(outcome.probability) for outcome in outcomes]
+    tests = [fold.test.first(count) for fold, count in zip(folds, scored, strict=True)]
     predictions = Predictions(
-        np.concatenate([outcome.probability for outcome in outcomes]),
-        np.concatenate([test.truth()[:scored] for test, scored in tests]),
-        np.concatenate([test.recording[:scored] for test, scored in tests]),
-        np.concatenate([test.patient[:scored] for test, scored in tests]),
-        np.repeat(np.arange(len(tests)), [scored for _, scored in tests]) if is_crossfitted else None,
+        probability=np.concatenate([outcome.probability for outcome in outcomes]),
+        truth=np.concatenate([test.truth() for test in tests]),
+        recording=np.concatenate([test.recording for test in tests]),
+        patient=np.concatenate([test.patient for test in tests]),
+        part=np.repeat(np.arange(len(tests)), scored) if is_crossfitted else None,
     )
-    counts, digests = [fold.counts() for fold in folds], [fold.digests() for fold in folds]
-    if len(folds) == 1:
-        return predictions, {"training": outcomes[0].training, "counts": counts[0]}, digests[0]
-    number = {entry.recording: index for index, entry in enumerate(prepared.entries)}
-    order = np.argsort([number[name] for name in predictions.recording], kind="stable")
-    tested = {f"test_{unit}s": len(set(getattr(predictions, unit))) for unit in ("recording", "patient")}
-    tested["test_windows"] = len(order)
     training = [outcome.training for outcome in outcomes]
-    facts = {
-        "training": {"seconds": sum(part["seconds"] for part in training), "parts": training},
-        "counts": {name: round(sum(part[name] for part in counts) / len(counts)) for name in counts[0]} | tested,
+    counts = [fold.counts() for fold in folds]
+    digests = [fold.digests() for fold in folds]
+    if len(folds) == 1:
+        return Merged(predictions, {"training": training[0], "counts": counts[0]}, digests[0])
+    number_of = {entry.recording: number for number, entry in enumerate(data.entries)}
+    order = np.argsort([number_of[name] for name in predictions.recording], kind="stable")
+    counted = {name: round(sum(part[name] for part in counts) / len(counts)) for name in counts[0]}
+    counted |= {
+        "test_recordings": len(set(predictions.recording)),
+        "test_patients": len(set(predictions.patient)),
+        "test_windows": len(order),
     }
-    in_order = Predictions(**{name: values[order] for name, values in predictions.arrays().items()})
-    return in_order, facts, {side: digest([part[side] for part in digests]) for side in digests[0]}
+    seconds = sum(part["seconds"] for part in training)
+    facts = {"training": {"seconds": seconds, "parts": training}, "counts": counted}
+    merged_digests = {}
+    for side in digests[0]:
+        merged_digests[side] = digest([part[side] for part in digests])
+    return Merged(predictions.taken(order), facts, merged_digests)
 
 
 def of_queries(hits: Predictions) -> Predictions:
     """Take a line per recording, by name, of those whose patient has others, from hits (n, 4) of windows."""
     first = np.unique(hits.recording, return_index=True)[1]  # (R,)
     queries = first[np.isfinite(hits.probability[first, 0])]  # (Q,)
-    return Predictions(**{name: values[queries] for name, values in hits.arrays().items()})
+    return hits.taken(queries)
 
 
 def identity_of(cell: Cell) -> dict[str, Any]:
     """Collect the fields of a row that identify its cell."""
     shared = ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed", "subset")
-    return {name: getattr(cell, name) for name in shared} | {
-        "variant": cell.variant.name,
-        "method": cell.variant.method_name,
-        "pretrain_seed": cell.pretraining.seed if cell.pretraining else None,
-        "part_keys": [pretraining.key for pretraining in cell.parts],
-    }
+    identity = {name: getattr(cell, name) for name in shared}
+    identity["variant"] = cell.variant.name
+    identity["method"] = cell.variant.method_name
+    identity["pretrain_seed"] = cell.pretraining.seed if cell.pretraining else None
+    identity["part_keys"] = [pretraining.key for pretraining in cell.parts]
+    return identity
 
 
 def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
@@ -197,7 +211,8 @@ def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
     external = external_task(task, windows)
     outcome, notes, missing = learn(inputs, external, known), missing_notes(task, external), None
     if inputs.cell.evaluation == RETRIEVAL:  # a recording without windows is no query
-        notes, missing = [note.partition(":")[0] for note in notes], np.full(len(RECALLS), np.nan, np.float32)  # (4,)
+        notes = [note.partition(":")[0] for note in notes]
+        missing = np.full(len(RECALLS), np.nan, np.float32)  # (4,)
     predictions = predictions_for(outcome.probability, external, task, missing)
     return Outcome(predictions, outcome.training, [*notes, *outcome.notes])
 
