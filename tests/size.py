@@ -38,7 +38,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.8),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 163.2)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 163.6)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),
