@@ -33,7 +33,8 @@ from benchmark.results.names import (
 )
 from benchmark.results.store import PlannedCell
 from reports.columns import ScoreColumn, UnequalTestSets, score_columns
-from reports.inference import TableStatistics, differences, intervals, statistics_of
+from reports.comparison import Comparison, comparison_of
+from reports.inference import TableStatistics, intervals, statistics_of
 from reports.jackknife import precision_of_ranking
 from reports.page import PAGE, Chapter, render_page
 from reports.results import FAILED, FINISHED, Record, Results, cell_errors, evaluations_of, layouts
@@ -74,8 +75,8 @@ class TestedTables(NamedTuple):
     tables: list[Table]
     intervals: dict[str, pd.DataFrame]
     pairs: dict[str, pd.DataFrame]
-    differences: dict[tuple[str, str], pd.DataFrame]
-    """Evaluation and unit -> the differences of the first table."""
+    comparisons: dict[tuple[str, str], Comparison]
+    """Evaluation and unit -> what the figures show of the first table."""
     problems: list[str]
     """One line per table without statistics."""
 
@@ -86,7 +87,8 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
     further: metrics of the main tables beside those of the headline (`FURTHER`).
     """
-    from reports.figures import draw_figures, undrawable_titles  # here, because matplotlib loads slowly
+    from reports.figures import draw_figures  # here, because matplotlib loads slowly
+    from reports.looks import undrawable_titles
 
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]],)
     problems = [*results.damaged.values(), *results.unreadable_records]
@@ -116,7 +118,7 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     write_files(out, contents)
     figures: list[Figure] = []
     try:
-        figures.extend(draw_figures(results, out / "figures", units, tested.differences, retrieval))
+        figures.extend(draw_figures(results, out / "figures", units, tested.comparisons, retrieval))
     except Exception as error:  # the tables are worth a page with the figures before it
         problems.append(f"further figures: {type(error).__name__}: {error}")
     problems += undrawable_titles(results.plan)
@@ -142,6 +144,8 @@ def tested_tables(results: Results, units: Sequence[str], further: Sequence[str]
             statistics = TableStatistics()
             try:
                 statistics = statistics_of(results, layout, unit)
+                if (evaluation, unit) not in tested.comparisons:
+                    tested.comparisons[evaluation, unit] = comparison_of(results, layout, unit, statistics)
             except UnequalTestSets as problem:
                 tested.problems.append(f"statistics of {evaluation} per {unit}: {problem}")
             table = make_table(results, layout, unit, statistics)
@@ -149,7 +153,6 @@ def tested_tables(results: Results, units: Sequence[str], further: Sequence[str]
             tested.intervals[table.name] = statistics.intervals
             tested.pairs[table.name] = statistics.pairs
             tested.pairs[f"{table.name}-baselines"] = statistics.against_baselines
-            tested.differences.setdefault((evaluation, unit), differences(statistics))
     return tested
 
 

@@ -1,71 +1,70 @@
-"""The figures of a report, drawn by seaborn from its frames, each as PNG and PDF with a caption.
+"""The figures of a report, drawn by matplotlib from its frames, each as PNG and PDF with a caption.
 
-Differences in the headline with intervals adjusted as the tests are (Holm), one file per label share; its curve over
-label shares and over the values of a swept hyperparameter beside the other methods (PMQ, Fig. 4); loss and health of
-the pretrainings over their epochs; and one recording as a 12-lead sheet. A row of the tables has the same colour and
-marker in all figures of a report; colours are those of seaborn's palette for colour-blind readers.
+Differences in the headline with intervals adjusted as the tests are (Holm), a file of all label shares and one of each;
+scores over label shares; scores over the values of a swept hyperparameter beside the other methods (PMQ, Fig. 4);
+loss and health of the pretrainings over their epochs; and one recording as a 12-lead sheet. A figure is as wide as a
+column of a journal (3.5 inches) or its page (7), its letters have 8 points, and its legend stands below. How a row
+looks: `reports.looks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
-from itertools import cycle
+from math import ceil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib import pyplot as plt
-from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.figure import FigureBase
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from benchmark.results.arrays import AnyFloats
 from benchmark.results.files import write_atomic
 from benchmark.results.metrics import METRICS, RECALLS
-from benchmark.results.names import BASELINE, LEADS, MEASURES, METHOD, OVERALL, SWEEP
+from benchmark.results.names import BASELINE, LEADS, METHOD, OVERALL, SWEEP
 from benchmark.results.store import Plan
-from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
-from reports.words import labels_text, ratio_text, row_title, seeds_text, unit_text
+from reports.comparison import Comparison
+from reports.looks import Look, looks_of, titles_of
+from reports.results import LOSS, Results, learning_curves, mean_over_subsets, role_of
+from reports.words import and_text, labels_text, ratio_text, seeds_text, unit_text
 
-SETTINGS = {
-    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7, "pdf.fonttype": 42,
-    "text.parse_math": False,
-}  # fmt: skip
-"""A dollar sign of a title is no formula."""
+COLUMN, PAGE = 3.5, 7.0
+"""Widths, inches."""
 DPI = 200
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">", "p", "d", "8")
+SETTINGS = Path(__file__).with_name("figures.mplstyle")
+COLUMNS_OF = {4: 2, 7: 4, 8: 4}
+"""Number of panels -> panels beside each other, where it is not as many as fit, at most three."""
+LETTER, KEY, LINE, GAP = 0.07, 0.45, 0.14, 0.06
+"""Inches of a letter, of the key before an entry of a legend, of its lines and between two."""
+BASELINE_LINE: Any = {"color": "0.45", "linestyle": "--", "zorder": 0}
+MEASURE_LABELS = {
+    LOSS: "change of the loss since epoch 1\n(%; lower: learned)",
+    "effective_rank": "effective rank, in dimensions\n(higher: more varied)",
+    "mean_cosine": "mean cosine\n(lower: more varied)",
+    "alignment": "alignment\n(lower: pairs closer)",
+    "uniformity": "uniformity\n(lower: more even)",
+    "retrieval": "retrieval@1\n(%; higher: knows patients)",
+}
+"""Measure of a pretraining -> label of its axis."""
 
 
-class Look(NamedTuple):
-    """How rows and datasets look in all figures of a plan; one whose title lacks a letter is called by its name."""
+class Style(NamedTuple):
+    """What all figures of a plan share: its titles and the looks of its rows."""
 
     plan: Plan
     rows: dict[str, str]
-    """Row -> title, which says so of a method that reads reports."""
+    """Row -> title."""
     datasets: dict[str, str]
-    """Dataset -> title, which says so of simulated ECGs."""
-    palette: dict[str, Any]
-    """Title of a row -> colour, whichever rows a figure shows."""
-    markers: dict[str, str]
-    """Title of a row -> marker."""
-
-
-class Interval(NamedTuple):
-    """A mean and the ends of its interval, in percent or in points."""
-
-    mean: float
-    low: float
-    high: float
-
-    @property
-    def error(self) -> NDArray[np.float64]:
-        """Lengths below and above the mean, (2, 1): what `errorbar` takes."""
-        return np.array([[self.mean - self.low], [self.high - self.mean]])
+    """Dataset -> title."""
+    looks: dict[str, Look]
+    """Row -> look."""
 
 
 class Figure(NamedTuple):
@@ -77,219 +76,298 @@ class Figure(NamedTuple):
     """Shown beside the verdict, not among the further figures."""
 
 
-def look_of(plan: Plan) -> Look:
-    """Choose titles, colours and markers for the figures of a plan."""
-    rows = drawable({name: row_title(plan, name) for name in plan.variants})
-    datasets = drawable(plan.titles)
-    for name, facts in plan.datasets.items():
-        if facts["simulated"]:
-            datasets[name] += " (simulated)"
-    palette = dict(zip(rows.values(), cycle(sns.color_palette("colorblind")), strict=False))
-    markers = dict(zip(rows.values(), cycle(MARKERS), strict=False))
-    return Look(plan, rows, datasets, palette, markers)
-
-
-def drawable(titles: Mapping[str, str]) -> dict[str, str]:
-    """Return titles by name, and the name in place of one that lacks a letter in the font of the figures."""
-    return {name: title if is_drawable(title) else name for name, title in titles.items()}
+def style_of(plan: Plan) -> Style:
+    """Choose titles and looks for the figures of a plan."""
+    return Style(plan, *titles_of(plan), looks_of(plan.variants))
 
 
 def draw_figures(
     results: Results,
     folder: Path,
     units: Sequence[str],
-    differences: Mapping[tuple[str, str], pd.DataFrame],
+    comparisons: Mapping[tuple[str, str], Comparison],
     retrieval: pd.DataFrame,
 ) -> Iterator[Figure]:
     """Draw the figures for which a run has data.
 
-    units: 'heartbeat', 'recording' or both. differences: (evaluation, unit) -> frame of `reports.inference`.
-    retrieval: frame of `reports.build.retrieval_scores`.
+    units: 'heartbeat', 'recording' or both. comparisons: by evaluation and unit. retrieval: frame of
+    `reports.build.retrieval_scores`.
     """
     plan = results.plan
-    look = look_of(plan)
+    style = style_of(plan)
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
-    scores = scores.assign(percent=100 * scores["value"], row=scores["variant"].map(look.rows))
     compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, BASELINE)]
     plt.switch_backend("agg")
-    with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
-        for evaluation in evaluations_of(plan):
+    with plt.style.context(SETTINGS):
+        for (evaluation, unit), comparison in comparisons.items():
             seeds = {cell.seed for cell in plan.cells if cell.evaluation == evaluation}
-            for unit in units:
-                stem = folder / f"{evaluation}-{unit}"
-                words = f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
-                of_unit = scores.query("evaluation == @evaluation and unit == @unit and metric == @plan.headline.curve")
-                rows = of_unit[of_unit["variant"].isin(compared)]
-                yield from draw_differences(differences[evaluation, unit], look, stem, words)
-                if rows["ratio"].nunique() > 1:
-                    yield draw_label_efficiency(rows, look, stem, words)
-                yield from draw_sweeps(of_unit, look, stem, words)
+            stem = folder / f"{evaluation}-{unit}"
+            words = f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
+            yield from draw_differences(comparison, style, stem, words)
+            shown = comparison.intervals.query("metric == @plan.headline.curve and variant in @compared")
+            shown = shown.dropna(subset=["mean"])
+            if shown["ratio"].nunique() > 1:
+                yield draw_label_efficiency(shown, style, stem, words)
+            swept = scores.query("evaluation == @evaluation and unit == @unit and metric == @plan.headline.curve")
+            yield from draw_sweeps(swept, style, stem, words)
         recall = retrieval[retrieval["metric"] == RECALLS[0]].dropna(subset=["mean"])
         overall = retrieval[retrieval["metric"] == OVERALL]
         points = recall.merge(overall, on="variant", suffixes=("", "_overall"))
         if len(points):
-            yield draw_identifiability(points, look, folder / "identifiability")
+            yield draw_identifiability(points, style, folder / "identifiability")
         pretrainings = {name: records for name, records in results.pretrainings.items() if name in compared}
         curves = learning_curves(pretrainings)
         if curves["epoch"].nunique() > 1:
-            yield draw_training(curves, look, folder / "training")
+            yield draw_training(curves, style, folder / "training")
 
 
-def draw_differences(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Iterator[Figure]:
-    """Draw each row's difference in the headline from its reference, with Holm's interval, a file per ratio."""
-    titles = look.rows
-    reference = " or ".join(titles[name] for name in frame["reference"].unique())
-    lowest = 100 * frame["low_holm"].min()
-    highest = 100 * frame["high_holm"].max()
-    for ratio in frame["ratio"].unique().tolist():
-        rows = frame[frame["ratio"] == ratio]
-        canvas = Canvas(figsize=(3.6, 0.6 + 0.22 * len(rows)), layout="constrained")
-        axes = canvas.subplots()
-        axes.axvline(0, color="0.4", linewidth=0.8)
-        for number, row in enumerate(rows.to_dict("records")):
-            title = titles[row["variant"]]
-            colour = look.palette[title]
-            points = Interval(100 * row["difference"], 100 * row["low_holm"], 100 * row["high_holm"])
-            axes.errorbar(
-                points.mean, number, xerr=points.error, fmt=look.markers[title], color=colour,
-                markerfacecolor=colour if row["significant"] else "white",
+def with_legend(width: float, height: float, entries: Sequence[Line2D]) -> tuple[Canvas, FigureBase]:
+    """Make a canvas and its part for panels of a height; a legend below, in as many columns as surely fit."""
+    canvas = Canvas(layout="constrained")
+    titles = [str(entry.get_label()) for entry in entries]
+    letters = [len(line) for title in titles for line in title.splitlines()]
+    columns = int(width / (KEY + LETTER * max(letters, default=0)))
+    columns = min(max(columns, 1), max(len(entries), 1))
+    heights = [GAP + LINE * (1 + title.count("\n")) for title in titles]
+    below = 0.1 + max(float(column.sum()) for column in np.array_split(heights, columns))
+    canvas.set_size_inches(width, height + below)
+    parts: Any = canvas.subfigures(2, 1, height_ratios=[height, below])
+    above, legend = parts
+    if entries:
+        legend.legend(handles=entries, loc="center", ncols=columns)
+    return canvas, above
+
+
+def panels(number: int, height: float, entries: Sequence[Line2D], labels: tuple[str, str]) -> tuple[Canvas, list[Axes]]:
+    """Make n panels of a height in inches, one on the width of a column, several on that of a page.
+
+    labels: of the axes below and on the left.
+    """
+    columns = COLUMNS_OF.get(number, min(number, 3))
+    rows = ceil(number / columns)
+    canvas, part = with_legend(COLUMN if number == 1 else PAGE, rows * height + 0.2, entries)
+    axes = part.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for unused in axes[number:]:
+        unused.remove()
+    below, beside = labels
+    part.supxlabel(below)
+    part.supylabel(beside)
+    return canvas, axes[:number]
+
+
+def entries_of(rows: Iterable[str], style: Style, line: Literal["-", "--", "none"] = "none") -> list[Line2D]:
+    """Make the entries of rows in a legend, in the order of the tables. line: style of a line through the marker."""
+    shown = set(rows)
+    entries = []
+    for row, look in style.looks.items():
+        if row in shown:
+            entries.append(Line2D([], [], color=look.hue, marker=look.marker, linestyle=line, label=style.rows[row]))
+    return entries
+
+
+def errors(lines: pd.DataFrame, end: str = "") -> NDArray[np.float64]:
+    """Return the lengths of intervals below and above their means in percent, (2, n). end: of the columns' names."""
+    mean = lines[f"mean{end}"]
+    return 100 * np.array([mean - lines[f"low{end}"], lines[f"high{end}"] - mean])
+
+
+def draw_differences(comparison: Comparison, style: Style, stem: Path, words: str) -> Iterator[Figure]:
+    """Draw each row's difference in the headline from its reference: a file of each share, and one of all.
+
+    The one of all shares is yielded, or that of the only one; rows are in the order of their mean difference.
+    """
+    frame = comparison.differences
+    headline = style.plan.headline.title
+    reference = and_text([style.plan.variants[name] for name in frame["reference"].unique()] or [""])
+    caption = (
+        f"{headline}, row minus {reference}, {words}. Lines: 95 % intervals, adjusted by Holm's method over all pairs "
+        "of rows as the tests are."
+    )
+    for name in comparison.baseline["variant"].unique():
+        title = style.plan.variants[name]
+        caption += f" Dashed: the baseline {title}, not pretrained, with its 95 % interval, which is not adjusted."
+    shares = frame["ratio"].unique().tolist()
+    files = {f"-{100 * share:g}".replace(".", "_"): [share] for share in shares}
+    if len(shares) > 1:
+        files[""] = shares
+    for end, shown in files.items():
+        canvas = difference_panels(comparison, shown, style, f"{headline}, row − {reference} (points)")
+        figure = save(canvas, stem.with_name(f"{stem.name}-differences{end}"), caption, True)
+    if files:
+        yield figure
+
+
+def difference_panels(comparison: Comparison, shares: Sequence[float], style: Style, label: str) -> Canvas:
+    """Draw the differences at some label shares, a panel of each beside the other, with the line of the baseline."""
+    frame = comparison.differences[comparison.differences["ratio"].isin(shares)]
+    baseline = comparison.baseline[comparison.baseline["ratio"].isin(shares)]
+    order = frame.groupby("variant")["difference"].mean().sort_values(ascending=False).index.tolist()
+    titles = [style.rows[row] for row in order]
+    spacing = 0.3 if any("\n" in title for title in titles) else 0.19
+    entries = [
+        Line2D([], [], color="0.3", marker="o", label="significant (Holm)"),
+        Line2D([], [], color="0.3", marker="o", label="not significant", markerfacecolor="white"),
+    ]
+    for row in baseline["variant"].unique():
+        entries.append(Line2D([], [], **BASELINE_LINE, label=f"{style.rows[row]}\n(not pretrained)"))
+    canvas, part = with_legend(COLUMN if len(shares) == 1 else PAGE, 0.8 + spacing * len(order), entries)
+    axes = part.subplots(1, len(shares), sharex=True, sharey=True, squeeze=False)[0]
+    for panel, share in zip(axes, shares, strict=True):
+        for row in frame[frame["ratio"] == share].to_dict("records"):
+            look = style.looks[row["variant"]]
+            middle, low, high = (100 * row[name] for name in ("difference", "low_holm", "high_holm"))
+            panel.errorbar(
+                middle, order.index(row["variant"]), xerr=[[middle - low], [high - middle]], fmt=look.marker,
+                color=look.hue, markerfacecolor=look.hue if row["significant"] else "white",
             )  # fmt: skip
-        axes.set_yticks(range(len(rows)), rows["variant"].map(titles))
-        axes.set(ylim=(len(rows) - 0.5, -0.5), title=labels_text(ratio), xlabel=f"points from {reference}")
-        if np.isfinite(lowest) and np.isfinite(highest):
-            axes.set_xlim(min(lowest, 0) - 1, max(highest, 0) + 1)
-        axes.grid(visible=False, axis="y")
-        caption = (
-            f"{look.plan.headline.title} minus that of {reference}, {words}. Lines: 95 % intervals, adjusted by "
-            "Holm's method over all pairs of rows as the tests are. Filled: significant."
-        )
-        name = f"{stem.name}-differences-{100 * ratio:g}".replace(".", "_")
-        yield save(canvas, stem.with_name(name), caption, True)
+        for row in baseline[baseline["ratio"] == share].to_dict("records"):
+            panel.axvline(100 * row["difference"], **BASELINE_LINE)
+            if np.isfinite(row["high"] - row["low"]):
+                panel.axvspan(100 * row["low"], 100 * row["high"], color="0.9", zorder=0)
+        panel.axvline(0, color="black", linewidth=0.8, zorder=1)
+        panel.set_title(labels_text(share) if len(shares) < 4 else ratio_text(share))
+        panel.grid(visible=False, axis="y")
+    axes[0].set_yticks(range(len(order)), titles)
+    axes[0].set_ylim(len(order) - 0.5, -0.5)
+    axes[0].xaxis.set_major_locator(MaxNLocator(6 if len(shares) < 3 else 3, steps=[1, 2, 5, 10]))
+    part.supxlabel(label)
+    return canvas
 
 
-def draw_label_efficiency(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Figure:
-    """Draw the headline's curve against the share of the labels, a panel per dataset."""
-    metric = METRICS[look.plan.headline.curve]
+def draw_label_efficiency(frame: pd.DataFrame, style: Style, stem: Path, words: str) -> Figure:
+    """Draw a score against the share of the labels as dots beside each other, a panel per dataset."""
+    metric = METRICS[style.plan.headline.curve]
     shares = sorted(frame["ratio"].unique())
-    frame = frame.assign(dataset=frame["dataset"].map(look.datasets))
-    grid = sns.relplot(
-        frame, x="ratio", y="percent", hue="row", style="row", col="dataset", col_wrap=2, kind="line", errorbar="sd",
-        height=2.2, aspect=1.3, dashes=False, palette=look.palette, markers=look.markers,
-    )  # fmt: skip
-    grid.set(xscale="log", xlabel="labels (%)", ylabel=f"{metric.title} (%)")
-    for axes in grid.axes.flat:
-        axes.set_xticks(shares, [f"{100 * share:g}" for share in shares])
-        axes.set_xticks([], minor=True)
-    grid.set_titles("{col_name}").legend.set_title("")
-    caption = f"M{metric.words[1:]} over the share of the labels, {words}. Bands: standard deviation over seeds."
-    return save(grid.figure, stem.with_name(f"{stem.name}-label-efficiency"), caption)
+    rows = [row for row in style.rows if row in set(frame["variant"])]
+    offsets = dict(zip(rows, np.linspace(-0.36, 0.36, len(rows)) if len(rows) > 1 else [0.0], strict=True))
+    datasets = frame["dataset"].unique().tolist()
+    labels = ("share of the labels (%)", f"{metric.title} (%; higher: better)")
+    canvas, axes = panels(len(datasets), 1.7, entries_of(rows, style), labels)
+    for dataset, panel in zip(datasets, axes, strict=True):
+        for row, lines in frame[frame["dataset"] == dataset].groupby("variant", sort=False):
+            look = style.looks[str(row)]
+            position = lines["ratio"].map(shares.index) + offsets[str(row)]
+            panel.errorbar(
+                position, 100 * lines["mean"], yerr=errors(lines), fmt=look.marker, color=look.hue, markersize=3.5,
+                elinewidth=0.8,
+            )  # fmt: skip
+        panel.set(title=style.datasets[dataset], xlim=(-0.5, len(shares) - 0.5))
+        panel.set_xticks(range(len(shares)), [f"{100 * share:g}" for share in shares])
+        panel.grid(visible=False, axis="x")
+        for border in range(len(shares) - 1):
+            panel.axvline(border + 0.5, color="0.8", linewidth=0.6)
+    caption = f"M{metric.words[1:]} over the share of the labels, {words}. Lines: 95 % intervals."
+    return save(canvas, stem.with_name(f"{stem.name}-label-efficiency"), caption)
 
 
-def draw_sweeps(frame: pd.DataFrame, look: Look, stem: Path, words: str) -> Iterator[Figure]:
+def draw_sweeps(frame: pd.DataFrame, style: Style, stem: Path, words: str) -> Iterator[Figure]:
     """Draw the headline's curve over each swept hyperparameter, the other methods as lines; a file each."""
     sweeps: dict[tuple[str, str], dict[str, Any]] = {}  # method and hyperparameter -> row -> value
-    methods = []
-    metric = METRICS[look.plan.headline.curve]
-    for variant in look.plan.variants:
-        role = role_of(look.plan, variant)
-        if role["role"] == METHOD:
-            methods.append(variant)
+    for variant in style.plan.variants:
+        role = role_of(style.plan, variant)
         if role["role"] == SWEEP:
             sweeps.setdefault((role["of"], role["hyperparameter"]), {})[variant] = role["value"]
-    frame = frame.assign(title=frame["dataset"].map(look.datasets))
-    unchanged = frame[frame["variant"].isin(methods)]
     for (method, hyperparameter), values in sweeps.items():
-        order = list(values)
-        points = frame[frame["variant"].isin(order)]
+        points = frame[frame["variant"].isin(values)]
         if points.empty:
             continue
-        points = points.assign(position=points["variant"].map(order.index))
-        method_title = look.rows.get(method, method)
-        grid = sns.relplot(
-            points, x="position", y="percent", row="ratio", col="title", kind="line", errorbar="sd", marker="o",
-            height=2.4, aspect=1.2, color=look.palette.get(method_title, "0.2"),
-        )  # fmt: skip
-        for (ratio, title), axes in grid.axes_dict.items():
-            panel = unchanged[(unchanged["title"] == title) & (unchanged["ratio"] == ratio)]
-            means = panel.groupby("row", sort=False)["percent"].mean()
-            for row, mean in means.to_dict().items():
-                axes.axhline(mean, color=look.palette[row], linestyle="--", linewidth=1, label=row)
-            axes.set_title(f"{title}, {ratio_text(ratio)}")
-            axes.set_xticks(range(len(order)), [str(value) for value in values.values()])
-        name = hyperparameter.replace("_", " ")
-        grid.set(xlabel=name, ylabel=f"{metric.title} (%)")
-        grid.figure.set_layout_engine("constrained")
-        grid.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+        canvas = sweep_panels(frame, points, values, style, hyperparameter.replace("_", " "))
+        metric = METRICS[style.plan.headline.curve]
+        title = style.rows.get(method, method).replace("\n", " ")
         caption = (
-            f"M{metric.words[1:]} of {method_title} over {name} by share of the labels, {words}. Band: standard "
-            "deviation over seeds. Dashed: the methods as they are."
+            f"M{metric.words[1:]} of {title} over {hyperparameter.replace('_', ' ')}, {words}. Lines: "
+            "standard deviation over seeds. Dashed: the methods as they are."
         )
         file = f"{stem.name}-{method}-{hyperparameter}".replace("_", "-")
-        yield save(grid.figure, stem.with_name(file), caption)
+        yield save(canvas, stem.with_name(file), caption)
 
 
-def draw_identifiability(points: pd.DataFrame, look: Look, stem: Path) -> Figure:
-    """Draw the headline of the linear probe against Recall@1 of the patient, with intervals, a panel per dataset."""
+def sweep_panels(
+    frame: pd.DataFrame, points: pd.DataFrame, values: Mapping[str, Any], style: Style, hyperparameter: str
+) -> Canvas:
+    """Draw the scores of the rows of a sweep, a panel per label share and dataset. values: row -> value."""
+    order = list(values)
+    groups = list(points.groupby(["ratio", "dataset"], sort=False))
+    unchanged = frame[[role_of(style.plan, row)["role"] == METHOD for row in frame["variant"]]]
+    entries = entries_of(unchanged["variant"], style, "--")
+    labels = (hyperparameter, f"{METRICS[style.plan.headline.curve].title} (%; higher: better)")
+    canvas, axes = panels(len(groups), 1.8, entries, labels)
+    for (identity, group), panel in zip(groups, axes, strict=True):
+        ratio, dataset = cast(tuple[float, str], identity)
+        beside = unchanged[(unchanged["ratio"] == ratio) & (unchanged["dataset"] == dataset)]
+        for row, mean in beside.groupby("variant", sort=False)["value"].mean().items():
+            look = style.looks[str(row)]
+            panel.plot([0, len(order) - 1], [100 * mean] * 2, "--", color=look.hue, marker=look.marker)
+        swept = 100 * group.groupby("variant")["value"].agg(["mean", "std"]).reindex(order)
+        panel.errorbar(range(len(order)), swept["mean"], yerr=swept["std"].fillna(0), color="0.25", marker="o")
+        panel.set_title(f"{style.datasets[str(dataset)]},\n{labels_text(ratio)}")
+        panel.set_xticks(range(len(order)), [str(value) for value in values.values()], rotation=45)
+    return canvas
+
+
+def draw_identifiability(points: pd.DataFrame, style: Style, stem: Path) -> Figure:
+    """Draw the headline of the linear probe against Recall@1 of the patient, with intervals, a panel per dataset.
+
+    A panel shows all means; the intervals of few seeds may leave it.
+    """
+    headline = style.plan.headline
     datasets = points["dataset"].unique().tolist()
-    canvas = Canvas(figsize=(1.4 + 2.6 * len(datasets), 2.6), layout="constrained")
-    panels = canvas.subplots(1, len(datasets), sharey=True, squeeze=False)[0]
-    for dataset, axes in zip(datasets, panels, strict=True):
-        for row in points[points["dataset"] == dataset].to_dict("records"):
-            recall = Interval(100 * row["mean"], 100 * row["low"], 100 * row["high"])
-            overall = Interval(100 * row["mean_overall"], 100 * row["low_overall"], 100 * row["high_overall"])
-            title = look.rows[row["variant"]]
-            axes.errorbar(
-                recall.mean, overall.mean, xerr=recall.error, yerr=overall.error, fmt=look.markers[title],
-                color=look.palette[title], linewidth=0.8, label=title,
+    labels = ("Recall@1 of the patient (%; higher: knows patients)", f"{headline.title}, linear probe (%)")
+    canvas, axes = panels(len(datasets), 2.0, entries_of(points["variant"], style), labels)
+    for dataset, panel in zip(datasets, axes, strict=True):
+        shown = points[points["dataset"] == dataset]
+        for row in shown.to_dict("records"):
+            look = style.looks[row["variant"]]
+            line = pd.DataFrame([row])
+            panel.errorbar(
+                100 * row["mean"], 100 * row["mean_overall"], xerr=errors(line),
+                yerr=errors(line, "_overall"), fmt=look.marker, color=look.hue,
+                elinewidth=0.6,
             )  # fmt: skip
-        axes.set(title=look.datasets[dataset], xlabel="Recall@1 of the patient (%)")
-    headline = look.plan.headline
-    panels[0].set_ylabel(f"{headline.title} of the linear probe (%)")
-    canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+        panel.set_xlim(*around(shown["mean"]))
+        panel.set_ylim(*around(shown["mean_overall"]))
+        panel.set_title(style.datasets[dataset])
+        panel.xaxis.set_major_locator(MaxNLocator(4))
     caption = (
         f"Accuracy against identifiability: {headline.words} of the linear probe at the smallest label share, and "
-        "share of the test recordings whose nearest other recording is of the same patient. Lines: 95 % intervals."
+        "share of the test recordings whose nearest other recording is of the same patient. Lines: 95 % intervals, "
+        "which may leave the panel."
     )
     return save(canvas, stem, caption)
 
 
-def draw_training(curves: pd.DataFrame, look: Look, stem: Path) -> Figure:
-    """Draw loss and health of the pretrainings over their epochs, a panel per measure."""
-    panels = {LOSS: LOSS} | MEASURES
-    shown = curves[curves["measure"].isin(list(panels))]
-    measures = shown["measure"].map(panels)
-    shown = shown.assign(row=shown["variant"].map(look.rows), measure=measures)
-    grid = sns.relplot(
-        shown, x="epoch", y="value", hue="row", style="row", col="measure", col_wrap=2, kind="line", dashes=False,
-        errorbar=("pi", 100), height=1.9, aspect=1.5, facet_kws={"sharey": False},
-        palette=look.palette, markers=look.markers,
-    )  # fmt: skip
-    grid.set_titles("{col_name}").set(ylabel="").legend.set_title("")
+def around(means: pd.Series[float]) -> tuple[float, float]:
+    """Return the limits of an axis in percent around means in [0, 1], with half of their span on both sides."""
+    low, high = 100 * means.min(), 100 * means.max()
+    margin = max(3.0, (high - low) / 2)
+    return low - margin, high + margin
+
+
+def draw_training(curves: pd.DataFrame, style: Style, stem: Path) -> Figure:
+    """Draw loss and health of the pretrainings over their epochs, a panel per measure; a marker ends a line."""
+    trained = curves[curves["measure"] == LOSS]["variant"].unique()
+    curves = curves[curves["variant"].isin(trained)]
+    measures = [measure for measure in MEASURE_LABELS if measure in set(curves["measure"])]
+    entries = entries_of(trained, style, "-")
+    canvas, axes = panels(len(measures), 1.8, entries, ("epoch (0: the untrained encoder)", ""))
+    for measure, panel in zip(measures, axes, strict=True):
+        for row, lines in curves[curves["measure"] == measure].groupby("variant", sort=False):
+            look = style.looks[str(row)]
+            values = lines.astype({"epoch": int, "value": float}).pivot_table("value", "epoch", "key")
+            if measure == LOSS:
+                first = values.iloc[0]
+                values = 100 * (values - first) / first.abs()
+            if measure == "retrieval":
+                values = 100 * values
+            panel.plot(values.index, values.mean(axis=1), color=look.hue, marker=look.marker, markevery=[-1])
+            panel.fill_between(values.index, values.min(axis=1), values.max(axis=1), color=look.hue, alpha=0.2, lw=0)
+        panel.set_title(MEASURE_LABELS[measure])
+        panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     caption = (
         "Loss and health of the pretrainings: mean and range over seeds. Epoch 0 is the untrained encoder. Losses of "
-        "different methods do not compare."
+        "different methods do not compare, so each is shown as its change."
     )
-    return save(grid.figure, stem, caption)
-
-
-@cache
-def letters_of_font() -> frozenset[int]:
-    """Read the letters that the font of the figures can draw, as code points."""
-    with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
-        font = get_font(findfont(FontProperties()))
-        return frozenset(font.get_charmap())
-
-
-def is_drawable(text: str) -> bool:
-    """Tell whether the font of the figures has every letter of a text."""
-    return {ord(letter) for letter in text} <= letters_of_font()
-
-
-def undrawable_titles(plan: Plan) -> list[str]:
-    """Say of each title that the font of the figures lacks a letter of by which name they call it."""
-    titles = plan.titles | plan.variants
-    undrawable = [name for name in titles if not is_drawable(titles[name])]
-    return [f"figures call {titles[name]!r} {name}, since their font lacks a letter of it" for name in undrawable]
+    return save(canvas, stem, caption)
 
 
 def save(canvas: Canvas, stem: Path, caption: str, answers: bool = False) -> Figure:
@@ -316,7 +394,7 @@ def draw_recording(signal: AnyFloats, rate: float, title: str, r_peaks: NDArray[
     none = np.empty(0, np.int64)
     marked = [r_peaks if lead == "II" else none for lead in LEADS]
     plt.switch_backend("agg")
-    with rc_context({"text.parse_math": False}):
+    with plt.rc_context({"text.parse_math": False}):
         canvas = wfdb.plot_items(
             signal=signal, ann_samp=marked, fs=rate, time_units="seconds", sig_name=list(LEADS),
             sig_units=["mV"] * len(LEADS), title=title, ecg_grids="all", return_fig=True, figsize=(10, 14),

@@ -28,7 +28,6 @@ def no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         return
     figures = ModuleType("reports.figures")
     figures.draw_figures = lambda *_: []  # type: ignore[attr-defined]
-    figures.undrawable_titles = lambda _: []  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, figures.__name__, figures)
 
 
