@@ -128,168 +128,165 @@ class Command(NamedTuple):
     """Arguments after the program's name, each with a comment."""
 
 
-COMMANDS = {
-    "run": Command(
-        "run the unfinished part of the grid, then print and write its tables",
-        "benchmark.cli.run:run",
-        (*KEYS, *CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run", "--unit", "--scores"),
-        {
-            "--ablations": flag("every ablation of the compared methods; see `list`", action="store_true"),
-            "--queue-sizes": names("PMQ with each of these queue sizes, at the smallest ratio", "M", type=int),
-            "--only": names(
-                "these cells alone: starts of keys of out/cells.csv, or of pretrainings", "KEY", default=[]
-            ),
-            "--allow-leak": flag("run on data that the audit refuses; tables will say so", action="store_true"),
-            "--tensorboard": flag("loss and health per epoch as event files in OUT/tensorboard", action="store_true"),
-        },
-        (
-            "# simulated cohorts, minutes on a laptop",
-            "--methods pmq moco --ratios 0.3 0.1 0.01  # choose methods and label ratios",
-            "--config laptop --dry-run  # what it would do, in hours and disk",
-            "--config paper --data-root /data  # the paper's grid on the real datasets",
-            "--ablations  # the ablation table: PMQ without each of its parts",
-            "--queue-sizes 256 1024 4096  # the queue-size figure",
-            "--config out/tuned.yaml  # every method with the hyperparameters that `tune` chose",
-            "--set methods.pmq.momentum=0.99  # any hyperparameter of any method",
-            "--devices 0 1 --jobs 4  # two GPUs, two tasks at a time on each",
-            "--engine tcp://host:8786 --device cuda --precision bf16  # the workers of a Dask scheduler",
-        ),
-    ),
-    "status": Command(
-        "show the progress of a grid, also while other shells or a cluster work on it",
-        "benchmark.cli.explain:status",
-        ("--results",),
-        {},
-        ("status  # what is done, runs, waits and has failed",),
-    ),
-    "runs": Command(
-        "list the runs of a results store: date, key, rows, cells, size and command line",
-        "benchmark.cli.runs:runs",
-        ("--results",),
-        {},
-        ("runs  # the latest first",),
-    ),
-    "clean": Command(
-        "remove results and prepared data of no run, candidates of `tune` among them; first with --dry-run",
-        "benchmark.cli.runs:clean",
-        ("--results", "--cache", "--dry-run"),
-        {"word": flag("earlier runs to forget, by the keys that `runs` prints", nargs="*", metavar="KEY")},
-        ("clean --dry-run  # how much would go",),
-    ),
-    "report": Command(
-        "write the tables of the latest run again from the results store",
-        "benchmark.cli.report:report",
-        ("--out", "--unit", "--scores"),
-        {
-            "--results": names("results store (runs), archive, or DIR@KEY for one run; several together", "DIR|FILE"),
-            "--archive": file("pack the results reported into a zip, without signals", "FILE"),
-            "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
-            "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
-            "--predictions": file("test models of others: recording, patient, label, score, model", "CSV"),
-            "--with": names("rows of the store beside them, e.g. pmq moco linear chapman 0.1", "ROW", dest="rows"),
-        },
-        (
-            "report --scores auprc ece  # further columns of the main table, from the stored predictions",
-            "report --archive mine.zip  # results to send around, without signals",
-            "report --compare runs theirs.zip  # two of them side by side",
-            "report --predictions theirs.csv  # the same statistics for anyone's predictions",
-        ),
-    ),
-    "explain": Command(
-        "show what a number was made from: encoder, labels, machine, code, files",
-        "benchmark.cli.explain:explain",
-        ("--results",),
-        {
-            "word": names("row, evaluation, dataset, ratio and seed in any order, or the start of a key", "CELL"),
-        },
-        ("explain pmq chapman 0.1 seed 41  # by the names of the tables",),
-    ),
-    "tune": Command(
-        "choose the hyperparameters of each method by random search on validation patients",
-        "benchmark.cli.tune:tune",
-        (
-            *("--methods", "--datasets", "--pretrain-dataset", "--protocol", "--labels", "--preset", "--precision"),
-            *(*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run"),
-        ),
-        {
-            "--candidates": flag("settings tried per method (8)", type=count, default=8, metavar="N"),
-            "--ratio": flag("label ratio of the probes (the config's middle one)", type=float, metavar="R"),
-            "--search-seed": flag("seed of the draws (1)", type=int, default=1, metavar="N"),
-        },
-        ("tune --config small --candidates 8  # then `--config out/tuned.yaml` compares tuned methods",),
-    ),
-    "export": Command(
-        "write an encoder as a folder: weights, config, model card",
-        "benchmark.cli.export:export",
-        ("--results", "--code"),
-        {
-            "word": flag("a row of the tables, e.g. pmq or 'pmq:w/o queue', or a key", metavar="NAME"),
-            "--seed": flag("seed of its pretraining, where a row has several", type=int, metavar="N"),
-            "--to": file("the folder to write", "FOLDER", required=True),
-        },
-        ("export pmq --to pmq  # the encoder of a row, with its model card",),
-    ),
-    "embed": Command(
-        "compute embeddings of WFDB records with an exported encoder",
-        "benchmark.cli.export:embed",
-        ("--device", "--code"),
-        {
-            "word": names("WFDB records, or folders of them", "RECORDS", type=Path),
-            "--encoder": file("the folder that `export` wrote", "FOLDER", required=True, dest="folder"),
-            "--out": file("a table, .parquet or .csv; or .npy, the embeddings alone", "FILE", required=True),
-        },
-        ("embed recordings/ --encoder pmq --out features.parquet  # every WFDB record in a folder",),
-    ),
-    "list": Command(
-        "list methods, datasets, tasks, configs, evaluations and ablations",
-        "benchmark.cli.check:list_all",
-        (),
-        {},
-        ("list  # what there is",),
-    ),
-    "data check": Command(
-        "prepare and audit every dataset, and report what a run would refuse",
-        "benchmark.cli.data:check",
-        (*OF_DATA, *CONFIG, *DATA, "--cache", "--workers"),
-        {},
-        ("data check --data-root /data  # leaks, copies, damaged files, before a run",),
-    ),
-    "data show": Command(
-        "draw a recording as a 12-lead sheet with the heartbeats found",
-        "benchmark.cli.data:show",
-        (*OF_DATA, *CONFIG, *DATA, "--out"),
-        {"word": flag("its name, e.g. A0001", metavar="RECORDING")},
-        ("data show A0001 --datasets cpsc2018  # one recording, drawn",),
-    ),
-    "data download": Command(
-        "fetch datasets from PhysioNet's open releases, verified",
-        "benchmark.cli.download:download",
-        (*DATA, "--dry-run"),
-        {
-            "word": names(", ".join(DATASETS), "DATASET", choices=list(DATASETS)),
-            "--subset": flag("part of a dataset: paper (what the paper uses), all, records100", metavar="NAME"),
-            "--from": flag("the home: physionet (default) or aws", metavar="NAME"),
-            "--connections": flag("at a time, 1 to 8 (4)", type=count, metavar="N"),
-            "--verify": flag("read and compare what is there", action="store_true"),
-        },
-        ("data download ptb-xl --data-root /data  # a dataset, verified",),
-    ),
-    "data new-card": Command(
-        "look at a folder of your own ECGs and write a first card for it (docs/OWN_DATA.md)",
-        "benchmark.cli.new_card:new_card",
-        (),
-        {
-            "word": flag("folder of the ECG files, with their table if there is one", metavar="FOLDER"),
-            "--card": file("the card (FOLDER/NAME.yaml)", "FILE"),
-        },
-        ("data new-card ./my-ecgs  # a card to begin with",),
-    ),
-    "check": Command(
-        "test a method or an encoder, or one defined in a file, against its contract",
-        "benchmark.cli.check:check",
-        (),
-        {"word": flag("a method or an encoder of `list`, or a .py file of one", metavar="NAME|FILE")},
-        ("check ./mine.py  # what a method or an encoder of one's own has to hold to",),
-    ),
-}
+COMMANDS: dict[str, Command] = {}
 """Name -> command, in the order of the help."""
+COMMANDS["run"] = Command(
+    help="run the unfinished part of the grid, then print and write its tables",
+    function="benchmark.cli.run:run",
+    flags=(*KEYS, *CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run", "--unit", "--scores"),
+    further={
+        "--ablations": flag("every ablation of the compared methods; see `list`", action="store_true"),
+        "--queue-sizes": names("PMQ with each of these queue sizes, at the smallest ratio", "M", type=int),
+        "--only": names("these cells alone: starts of keys of out/cells.csv, or of pretrainings", "KEY", default=[]),
+        "--allow-leak": flag("run on data that the audit refuses; tables will say so", action="store_true"),
+        "--tensorboard": flag("loss and health per epoch as event files in OUT/tensorboard", action="store_true"),
+    },
+    examples=(
+        "# simulated cohorts, minutes on a laptop",
+        "--methods pmq moco --ratios 0.3 0.1 0.01  # choose methods and label ratios",
+        "--config laptop --dry-run  # what it would do, in hours and disk",
+        "--config paper --data-root /data  # the paper's grid on the real datasets",
+        "--ablations  # the ablation table: PMQ without each of its parts",
+        "--queue-sizes 256 1024 4096  # the queue-size figure",
+        "--config out/tuned.yaml  # every method with the hyperparameters that `tune` chose",
+        "--set methods.pmq.momentum=0.99  # any hyperparameter of any method",
+        "--devices 0 1 --jobs 4  # two GPUs, two tasks at a time on each",
+        "--engine tcp://host:8786 --device cuda --precision bf16  # the workers of a Dask scheduler",
+    ),
+)
+COMMANDS["status"] = Command(
+    help="show the progress of a grid, also while other shells or a cluster work on it",
+    function="benchmark.cli.explain:status",
+    flags=("--results",),
+    further={},
+    examples=("status  # what is done, runs, waits and has failed",),
+)
+COMMANDS["runs"] = Command(
+    help="list the runs of a results store: date, key, rows, cells, size and command line",
+    function="benchmark.cli.runs:runs",
+    flags=("--results",),
+    further={},
+    examples=("runs  # the latest first",),
+)
+COMMANDS["clean"] = Command(
+    help="remove results and prepared data of no run, candidates of `tune` among them; first with --dry-run",
+    function="benchmark.cli.runs:clean",
+    flags=("--results", "--cache", "--dry-run"),
+    further={"word": flag("earlier runs to forget, by the keys that `runs` prints", nargs="*", metavar="KEY")},
+    examples=("clean --dry-run  # how much would go",),
+)
+COMMANDS["report"] = Command(
+    help="write the tables of the latest run again from the results store",
+    function="benchmark.cli.report:report",
+    flags=("--out", "--unit", "--scores"),
+    further={
+        "--results": names("results store (runs), archive, or DIR@KEY for one run; several together", "DIR|FILE"),
+        "--archive": file("pack the results reported into a zip, without signals", "FILE"),
+        "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
+        "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
+        "--predictions": file("test models of others: recording, patient, label, score, model", "CSV"),
+        "--with": names("rows of the store beside them, e.g. pmq moco linear chapman 0.1", "ROW", dest="rows"),
+    },
+    examples=(
+        "report --scores auprc ece  # further columns of the main table, from the stored predictions",
+        "report --archive mine.zip  # results to send around, without signals",
+        "report --compare runs theirs.zip  # two of them side by side",
+        "report --predictions theirs.csv  # the same statistics for anyone's predictions",
+    ),
+)
+COMMANDS["explain"] = Command(
+    help="show what a number was made from: encoder, labels, machine, code, files",
+    function="benchmark.cli.explain:explain",
+    flags=("--results",),
+    further={
+        "word": names("row, evaluation, dataset, ratio and seed in any order, or the start of a key", "CELL"),
+    },
+    examples=("explain pmq chapman 0.1 seed 41  # by the names of the tables",),
+)
+COMMANDS["tune"] = Command(
+    help="choose the hyperparameters of each method by random search on validation patients",
+    function="benchmark.cli.tune:tune",
+    flags=(
+        *("--methods", "--datasets", "--pretrain-dataset", "--protocol", "--labels", "--preset", "--precision"),
+        *(*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run"),
+    ),
+    further={
+        "--candidates": flag("settings tried per method (8)", type=count, default=8, metavar="N"),
+        "--ratio": flag("label ratio of the probes (the config's middle one)", type=float, metavar="R"),
+        "--search-seed": flag("seed of the draws (1)", type=int, default=1, metavar="N"),
+    },
+    examples=("tune --config small --candidates 8  # then `--config out/tuned.yaml` compares tuned methods",),
+)
+COMMANDS["export"] = Command(
+    help="write an encoder as a folder: weights, config, model card",
+    function="benchmark.cli.export:export",
+    flags=("--results", "--code"),
+    further={
+        "word": flag("a row of the tables, e.g. pmq or 'pmq:w/o queue', or a key", metavar="NAME"),
+        "--seed": flag("seed of its pretraining, where a row has several", type=int, metavar="N"),
+        "--to": file("the folder to write", "FOLDER", required=True),
+    },
+    examples=("export pmq --to pmq  # the encoder of a row, with its model card",),
+)
+COMMANDS["embed"] = Command(
+    help="compute embeddings of WFDB records with an exported encoder",
+    function="benchmark.cli.export:embed",
+    flags=("--device", "--code"),
+    further={
+        "word": names("WFDB records, or folders of them", "RECORDS", type=Path),
+        "--encoder": file("the folder that `export` wrote", "FOLDER", required=True, dest="folder"),
+        "--out": file("a table, .parquet or .csv; or .npy, the embeddings alone", "FILE", required=True),
+    },
+    examples=("embed recordings/ --encoder pmq --out features.parquet  # every WFDB record in a folder",),
+)
+COMMANDS["list"] = Command(
+    help="list methods, datasets, tasks, configs, evaluations and ablations",
+    function="benchmark.cli.check:list_all",
+    flags=(),
+    further={},
+    examples=("list  # what there is",),
+)
+COMMANDS["data check"] = Command(
+    help="prepare and audit every dataset, and report what a run would refuse",
+    function="benchmark.cli.data:check",
+    flags=(*OF_DATA, *CONFIG, *DATA, "--cache", "--workers"),
+    further={},
+    examples=("data check --data-root /data  # leaks, copies, damaged files, before a run",),
+)
+COMMANDS["data show"] = Command(
+    help="draw a recording as a 12-lead sheet with the heartbeats found",
+    function="benchmark.cli.data:show",
+    flags=(*OF_DATA, *CONFIG, *DATA, "--out"),
+    further={"word": flag("its name, e.g. A0001", metavar="RECORDING")},
+    examples=("data show A0001 --datasets cpsc2018  # one recording, drawn",),
+)
+COMMANDS["data download"] = Command(
+    help="fetch datasets from PhysioNet's open releases, verified",
+    function="benchmark.cli.download:download",
+    flags=(*DATA, "--dry-run"),
+    further={
+        "word": names(", ".join(DATASETS), "DATASET", choices=list(DATASETS)),
+        "--subset": flag("part of a dataset: paper (what the paper uses), all, records100", metavar="NAME"),
+        "--from": flag("the home: physionet (default) or aws", metavar="NAME"),
+        "--connections": flag("at a time, 1 to 8 (4)", type=count, metavar="N"),
+        "--verify": flag("read and compare what is there", action="store_true"),
+    },
+    examples=("data download ptb-xl --data-root /data  # a dataset, verified",),
+)
+COMMANDS["data new-card"] = Command(
+    help="look at a folder of your own ECGs and write a first card for it (docs/OWN_DATA.md)",
+    function="benchmark.cli.new_card:new_card",
+    flags=(),
+    further={
+        "word": flag("folder of the ECG files, with their table if there is one", metavar="FOLDER"),
+        "--card": file("the card (FOLDER/NAME.yaml)", "FILE"),
+    },
+    examples=("data new-card ./my-ecgs  # a card to begin with",),
+)
+COMMANDS["check"] = Command(
+    help="test a method or an encoder, or one defined in a file, against its contract",
+    function="benchmark.cli.check:check",
+    flags=(),
+    further={"word": flag("a method or an encoder of `list`, or a .py file of one", metavar="NAME|FILE")},
+    examples=("check ./mine.py  # what a method or an encoder of one's own has to hold to",),
+)

@@ -49,7 +49,10 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
     there. Raises ConfigError, and DatasetError if there is none.
     """
     config, folders = config_of(arguments), folders_of(arguments)
-    if named := [dataset for name in dataset_names(datasets_of(arguments)) for dataset in datasets_in(name)]:
+    named: list[str] = []
+    for name in dataset_names(datasets_of(arguments)):
+        named += datasets_in(name)
+    if named:
         return config, folders, list(dict.fromkeys(named))
     if config.data.simulation is not None:
         return config, folders, names_of(config)
@@ -66,47 +69,68 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
 def check(arguments: Namespace, console: Console) -> int:
     """Check every dataset (`data check`); FAILED where a run would not accept all of them."""
     config, folders, names = flags_of(arguments)
-    prepared, facts, findings = dict[str, Prepared](), dict[str, list[str]](), list[Finding]()
+    prepared: dict[str, Prepared] = {}
+    facts: dict[str, list[str]] = {}
+    findings: list[Finding] = []
     for name in names:
         try:
             dataset = locate(config, name, folders)
-            data = prepared[name] = prepare_data(dataset, config, folders, console, read_again=True)
+            prepared[name] = prepare_data(dataset, config, folders, console, read_again=True)
         except DatasetError as problem:
             findings.append(Finding((name,), "fatal", str(problem)))
             continue
-        facts[name] = [] if data.simulated else [f"folder      {dataset.root}"]
-        facts[name] += fact_lines(column_of(data, config.column_spec()))
-        facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
-        columns = [column for column in config.data.columns() if column.dataset == name and data.classes]
-        views = {column.name: of_task(data, column) for column in columns}
-        for column in columns:
-            sides = side_line(column_of(views[column.name], config.column_spec(column.name)))
-            facts[name].append(f"{column.task if column.named else 'sides':<12}{sides}")
-        if expected := expectation(config, views):
-            facts[name].append(f"expected    {expected}")
-        mostly_usable = len(data.entries) > len(data.skipped)  # a wrong rate makes recordings unusable
-        entries = data.entries if mostly_usable else dataset.listing().entries
-        if beats := measured_beats(dataset, entries):
-            amplitude, rate = np.median(beats, axis=0).tolist()
-            measured = f"QRS amplitude {float(f'{amplitude:.3g}'):g} mV, heart rate {rate:.0f}/min"
-            facts[name].append(f"beats       {measured} (medians of {counted(len(beats), 'recording')})")
-            unit, frequency = stated_by(config, name, "gain", "unit"), stated_by(config, name, "rate", "rate_name")
-            findings += implausible(name, amplitude, rate, unit, frequency)
+        facts[name] = facts_of(config, dataset, prepared[name])
+        beats, doubts = beats_of(config, dataset, prepared[name])
+        facts[name] += beats
+        findings += doubts
     findings += findings_of(config, prepared)
-    worst = {name: "ok" for name in names}
+    worst = []
     for name in names:
-        of_dataset = [finding for finding in findings if datasets_named(finding) == {name}]
-        about = [finding.severity for finding in findings if name in datasets_named(finding)]
-        worst[name] = max(["ok", *about], key=[*VERDICTS].index)
-        note(console, f"{config.data.source(name).title} ({name}): {VERDICTS[worst[name]]}")
-        for line in (*facts.get(name, ()), *map(finding_line, of_dataset)):
+        severities = [finding.severity for finding in findings if name in datasets_named(finding)]
+        worst.append(max(["ok", *severities], key=[*VERDICTS].index))
+        note(console, f"{config.data.source(name).title} ({name}): {VERDICTS[worst[-1]]}")
+        for line in facts.get(name, ()):
             note(console, f"  {line}")
+        for finding in findings:
+            if datasets_named(finding) == {name}:
+                note(console, f"  {finding_line(finding)}")
     if len(names) > 1:
         across = [finding for finding in findings if len(datasets_named(finding)) > 1]
         note(console, "between the datasets:" if across else "between the datasets: no copies")
         for finding in across:
             note(console, f"  {finding_line(finding)}")
-    return OK if {*worst.values()} <= {"ok", "warning"} else FAILED
+    return OK if {*worst} <= {"ok", "warning"} else FAILED
+
+
+def facts_of(config: Config, dataset: Dataset, data: Prepared) -> list[str]:
+    """List the facts of a prepared dataset, the sides of its columns, and what a run on it can detect."""
+    facts = [] if data.simulated else [f"folder      {dataset.root}"]
+    facts += fact_lines(column_of(data, config.column_spec()))
+    facts += [f"patients    {text}" for text in patients_of(config, dataset.name)]
+    views = {}
+    for task in config.data.columns():
+        if task.dataset == dataset.name and data.classes:
+            view = views[task.name] = of_task(data, task)
+            sides = side_line(column_of(view, config.column_spec(task.name)))
+            facts.append(f"{task.task if task.named else 'sides':<12}{sides}")
+    if expected := expectation(config, views):
+        facts.append(f"expected    {expected}")
+    return facts
+
+
+def beats_of(config: Config, dataset: Dataset, data: Prepared) -> tuple[list[str], list[Finding]]:
+    """Say the median QRS amplitude and heart rate of a dataset, and what is implausible about them."""
+    mostly_usable = len(data.entries) > len(data.skipped)  # a wrong rate makes recordings unusable
+    beats = measured_beats(dataset, data.entries if mostly_usable else dataset.listing().entries)
+    if not beats:
+        return [], []
+    amplitude, rate = np.median(beats, axis=0).tolist()
+    rounded = float(f"{amplitude:.3g}")
+    recordings = counted(len(beats), "recording")
+    line = f"beats       QRS amplitude {rounded:g} mV, heart rate {rate:.0f}/min (medians of {recordings})"
+    unit = stated_by(config, dataset.name, "gain", "unit")
+    frequency = stated_by(config, dataset.name, "rate", "rate_name")
+    return [line], list(implausible(dataset.name, amplitude, rate, unit, frequency))
 
 
 def stated_by(config: Config, name: str, *keys: str) -> str:
@@ -114,14 +138,17 @@ def stated_by(config: Config, name: str, *keys: str) -> str:
     card = config.data.cards.get(name)
     for key in keys:
         if card and (value := getattr(card.signals, key)):
-            return f"`signals.{key}: {f'{value:g}' if isinstance(value, float) else value}` of its card"
+            text = f"{value:g}" if isinstance(value, float) else value
+            return f"`signals.{key}: {text}` of its card"
     return f"the {keys[0]} that the files of {config.data.source(name).title} state"
 
 
 def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:
     """List the findings on prepared datasets, the columns among them under the config's tasks."""
     columns = [column for column in config.data.columns() if column.dataset in prepared]
-    views = {**prepared, **{column.name: of_task(prepared[column.dataset], column) for column in columns}}
+    views = dict(prepared)
+    for column in columns:
+        views[column.name] = of_task(prepared[column.dataset], column)
     only_named = {column.dataset for column in columns} - {column.name for column in columns}
     tested = [name for name, data in views.items() if data.classes and name not in only_named]
     return audit_of(config, views, tested)
@@ -135,7 +162,8 @@ def datasets_named(finding: Finding) -> set[str]:
 def finding_line(finding: Finding) -> str:
     """Return a finding with its severity, and the named tasks that it is on."""
     tasks = ", ".join(name for name in finding.datasets if "." in name)
-    return f"{finding.severity}: {tasks}{': ' * bool(tasks)}{finding.text}"
+    text = f"{tasks}: {finding.text}" if tasks else finding.text
+    return f"{finding.severity}: {text}"
 
 
 def show(arguments: Namespace, console: Console) -> int:
@@ -161,7 +189,8 @@ def show(arguments: Namespace, console: Console) -> int:
     except Unusable as reason:
         raise DatasetError(f"{dataset.title} {entry.recording} cannot be drawn: {reason}") from None
     title, peaks = caption(dataset, entry, recording, config.data.cut())
-    path = arguments.out / f"ecg-{dataset.name}-{re.sub(r'[^A-Za-z0-9._-]', '_', entry.recording)}.png"
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", entry.recording)
+    path = arguments.out / f"ecg-{dataset.name}-{name}.png"
     draw_recording(recording.signal, recording.fs, title, peaks, path)
     note(console, f"wrote {path}")
     return OK
@@ -178,5 +207,7 @@ def caption(dataset: Dataset, entry: Entry, recording: Recording, cut: Segmentat
         rate = f"no heartbeats: {reason}"
     labels = ", ".join(dataset.classes[label] for label in entry.labels)
     text = labels or (recording.report or entry.report)[:SHOWN_REPORT] or "no label"
-    title = f"{dataset.title}{' (simulated)' * bool(dataset.drawn_from)}  {entry.recording}   patient {entry.patient}"
-    return f"{title}   {text}\n{rate}   {recording.fs:g} Hz   {len(recording.signal) / recording.fs:g} s", peaks
+    simulated = " (simulated)" if dataset.drawn_from else ""
+    title = f"{dataset.title}{simulated}  {entry.recording}   patient {entry.patient}   {text}"
+    seconds = len(recording.signal) / recording.fs
+    return f"{title}\n{rate}   {recording.fs:g} Hz   {seconds:g} s", peaks

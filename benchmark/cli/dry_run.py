@@ -95,7 +95,10 @@ def print_dry_run(
     columns: dict[str, Prepared] = {}
     with suppress(KeyError):
         columns = with_columns(config, prepared)
-    views = {one.name: of_task(listed[one.dataset], one) for one in config.data.columns() if one.dataset in listed}
+    views = {}
+    for task in config.data.columns():
+        if task.dataset in listed:
+            views[task.name] = of_task(listed[task.dataset], task)
     grid = keyed_grid(config, folders, machine, columns, variants)
     if grid is None:
         grid = make_grid(config, views, machine, variants)
@@ -114,11 +117,16 @@ def print_dry_run(
     note(console, f"  rows: {', '.join(rows_named(grid))}")
     unit = config.data.cut().unit_name
     for name, size in sizes.items():
-        known = "counted" if name in prepared else "estimated; not prepared yet" if size.recordings else "not there"
+        known = "estimated; not prepared yet" if size.recordings else "not there"
+        if name in prepared:
+            known = "counted"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {unit}s ({known})")
-    if expected := expectation(config, {name: columns.get(name, view) for name, view in views.items()}):
+    for name in views:
+        views[name] = columns.get(name, views[name])
+    if expected := expectation(config, views):
         note(console, f"  {expected}")
-    note(console, f"to do: {len(work.cells)} of {cells} cells, {to_do} of {trained} pretrainings")
+    cells_to_do = f"{len(work.cells)} of {cells} cells"
+    note(console, f"to do: {cells_to_do}, {to_do} of {trained} pretrainings")
     name_damage(console, work)
     for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)
@@ -151,14 +159,16 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
         updates = timed_updates(config, machine, work.pretrainings)
         cells = cell_seconds(config, machine, sizes, work)
     trained = [one for one in work.pretrainings if one.method.trains]
-    pretraining = sum(estimated_updates(one, config, sizes) * updates[one.trained_name] for one in trained)
-    yield f"estimate for {where}: pretraining {duration(pretraining / jobs)}, cells {duration(cells / jobs)}"
+    seconds = sum(estimated_updates(one, config, sizes) * updates[one.trained_name] for one in trained)
+    pretraining = duration(seconds / jobs)
+    yield f"estimate for {where}: pretraining {pretraining}, cells {duration(cells / jobs)}"
     if updates:
         texts = [f"{name} {1000 * seconds:.0f}" for name, seconds in updates.items()]
         yield f"  ms of an update: {', '.join(texts)}"
     parameters = sum(parameter.numel() for parameter in config.new_encoder().parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
-    free = shutil.disk_usage(next(folder for folder in results.resolve().parents if folder.is_dir())).free
+    folder = next(folder for folder in results.resolve().parents if folder.is_dir())
+    free = shutil.disk_usage(folder).free
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
 
 
@@ -167,7 +177,8 @@ def datasets_of(config: Config, folders: Folders) -> tuple[dict[str, Prepared], 
 
     One that is not there has no recordings.
     """
-    listed, prepared = dict[str, Prepared](), dict[str, Prepared]()
+    listed: dict[str, Prepared] = {}
+    prepared: dict[str, Prepared] = {}
     for name in names_of(config):
         listed[name] = unprepared(config.data.source(name), ())
         try:
@@ -190,7 +201,9 @@ def sizes_of(config: Config, listed: Mapping[str, Prepared], prepared: Mapping[s
         parts = [part for joined in name.split(JOIN) for part in datasets_in(joined)]
         counts[name] = sum(counts[part] for part in parts)
     sizes = {name: estimated_size(count, config.data.cut()) for name, count in counts.items()}
-    return sizes | {name: Size(len(data.entries), data.window_count) for name, data in prepared.items()}
+    for name, data in prepared.items():
+        sizes[name] = Size(len(data.entries), data.window_count)
+    return sizes
 
 
 def keyed_grid(

@@ -87,7 +87,8 @@ def explain_mean(store: Store, plan: Plan, cells: Sequence[PlannedCell], console
     metrics = RECALLS if is_retrieval else headline.metrics
     unit = RECORDING if is_retrieval else UNIT_OF_PROTOCOL[plan.config["protocol"]]
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
-    columns = dict(iter(scores[scores["unit"] == unit].groupby(["dataset", "metric"])))
+    scores = scores[scores["unit"] == unit]
+    columns = dict(iter(scores.groupby(["dataset", "metric"])))
     if not columns:
         raise NoResults(f"none of these {len(cells)} cells is finished; `{plan.command_line}` goes on")
     name, _, _ = describe(cells[0]).partition(f" {cells[0].dataset}")
@@ -139,13 +140,13 @@ def find_cells(store: Store, words: str) -> tuple[Plan, list[PlannedCell]]:
         differ = differing(cells, OF_A_NUMBER)
         if differ:
             listed = ", ".join(f"{describe(cell)} ({cell.key[:8]})" for cell in cells[:MOST_CELLS])
-            raise ConfigError(
-                f"{words!r} is {len(cells)} cells: add {' and '.join(differ)}, or give a key; e.g. {listed}"
-            )
+            remedy = f"add {' and '.join(differ)}, or give a key"
+            raise ConfigError(f"{words!r} is {len(cells)} cells: {remedy}; e.g. {listed}")
         if cells:
             return plan, cells
     known = list(dict.fromkeys(describe(cell) for plan in plans for cell in plan.cells))
-    near = difflib.get_close_matches(words.lower(), known, n=MOST_CELLS, cutoff=0.4) or known[:MOST_CELLS]
+    near = difflib.get_close_matches(words.lower(), known, n=MOST_CELLS, cutoff=0.4)
+    near = near or known[:MOST_CELLS]
     raise ConfigError(f"no cell {words!r} in {store.root}; near ones: {', '.join(near)}")
 
 
@@ -174,45 +175,47 @@ def describe(cell: PlannedCell) -> str:
 
 def sections_of(row: Row, store: Store) -> Iterator[tuple[str, Mapping[str, str | Path]]]:
     """Yield headings with values by name: scores, remarks, what the scores depend on, and the files with all facts."""
-    yield (
-        "scores (percent)",
-        {
-            f"{unit} {TITLES[name]}": f"{100 * value:.1f}"
-            for unit, metrics in row.scores.items()
-            for name, value in metrics.items()
-            if value is not None
-        },
-    )
+    scores = {}
+    for unit, metrics in row.scores.items():
+        for name, value in metrics.items():
+            if value is not None:
+                scores[f"{unit} {TITLES[name]}"] = f"{100 * value:.1f}"
+    yield "scores (percent)", scores
     yield "undefined scores", flat(row.undefined)
     yield "notes", {str(number): line for number, line in enumerate(row.notes, start=1)}
-    record = (store.record(row.pretrain_key) if row.pretrain_key else None) or {}
-    seed = f", seed {row.pretrain_seed}" if row.pretrain_key else ""
-    if row.part_keys:
-        seed += f"; one of {len(row.part_keys)}, each for a part of the patients"
-    updates = f", {record['updates']} updates of {record['batch_size']} pairs" if record.get("updates") else ""
-    labels = " of ".join(f"{row.counts[f'train_{name}']} {name}" for name in ("windows", "recordings", "patients"))
-    computers = computers_of(record) if record.get("updates") else []
-    yield (
-        "made by",
-        {
-            "encoder": f"{row.method}{updates}{seed}",
-            "labels": f"{100 * row.ratio:g} %: {labels}; seed {row.seed}",
-            "evaluation": row.evaluation,
-            "machine": computer_text(row.provenance),
-            **({"trained on": "; ".join(map(computer_text, computers))} if computers else {}),
-            "packages": ", ".join(f"{name} {version}" for name, version in package_facts(row.provenance).items()),
-            "code": f"commit {row.provenance['git']['commit']}",
-        },
-    )
+    yield "made by", makers_of(row, store)
     files = {"row": store.cells / f"{row.key}.json", "predictions": store.cells / f"{row.key}.npz"}
-    yield (
-        "files",
-        files
-        | {
-            f"pretraining{f' {part}' * bool(row.part_keys)}": store.pretrained / key / RECORD_FILE
-            for part, key in enumerate(row.encoders, start=1)
-        },
-    )
+    for part, key in enumerate(row.encoders, start=1):
+        name = f"pretraining {part}" if row.part_keys else "pretraining"
+        files[name] = store.pretrained / key / RECORD_FILE
+    yield "files", files
+
+
+def makers_of(row: Row, store: Store) -> dict[str, str]:
+    """Collect what made a row's scores: encoder, labels, evaluation, computers, packages and code."""
+    encoder, computers = row.method, []
+    record = (store.record(row.pretrain_key) if row.pretrain_key else None) or {}
+    if record.get("updates"):
+        encoder += f", {record['updates']} updates of {record['batch_size']} pairs"
+        computers = [computer_text(computer) for computer in computers_of(record)]
+    if row.pretrain_key:
+        encoder += f", seed {row.pretrain_seed}"
+    if row.part_keys:
+        encoder += f"; one of {len(row.part_keys)}, each for a part of the patients"
+    units = ("windows", "recordings", "patients")
+    labels = " of ".join(f"{row.counts[f'train_{unit}']} {unit}" for unit in units)
+    makers = {
+        "encoder": encoder,
+        "labels": f"{100 * row.ratio:g} %: {labels}; seed {row.seed}",
+        "evaluation": row.evaluation,
+        "machine": computer_text(row.provenance),
+    }
+    if computers:
+        makers["trained on"] = "; ".join(computers)
+    packages = package_facts(row.provenance)
+    makers["packages"] = ", ".join(f"{name} {version}" for name, version in packages.items())
+    makers["code"] = f"commit {row.provenance['git']['commit']}"
+    return makers
 
 
 def status(arguments: Namespace, console: Console) -> int:
@@ -233,17 +236,20 @@ def status(arguments: Namespace, console: Console) -> int:
         state = DONE if key in done else FAILED if key in failures else MISSING
         rows.setdefault(plan.variants[cell.variant], Counter())[state] += 1
     total = sum(rows.values(), Counter[str]())
-    others = [f"{total[name]} {name}" for name in (FAILED, MISSING) if total[name]]
+    counts = [f"{total[DONE]} of {len(cells)} cells done"]
+    counts += [f"{total[state]} {state}" for state in (FAILED, MISSING) if total[state]]
     note(console, f"run by {plan.command_line}")
-    note(console, ", ".join([f"{total[DONE]} of {len(cells)} cells done", *others]))
+    note(console, ", ".join(counts))
     table = []
     for title, row in rows.items():
         table.append([title, *(str(row[name] or "") for name in STATES)])
     print_table(console, ["", *STATES], table)
     for folder in sorted(store.pretrained.glob("*")):
         if running := read_progress(folder):
-            ago = duration(max(0.0, time.time() - (folder / PROGRESS).stat().st_mtime))
-            note(console, f"{running.name}: {running.done} of {running.total} updates, {running.text}, {ago} ago")
+            written = (folder / PROGRESS).stat().st_mtime
+            ago = duration(max(0.0, time.time() - written))
+            updates = f"{running.done} of {running.total} updates"
+            note(console, f"{running.name}: {updates}, {running.text}, {ago} ago")
     for line in damage[:MOST_FAILURES]:
         note(console, f"damaged: {line}")
     for key, failure in list(failures.items())[:MOST_FAILURES]:
