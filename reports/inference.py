@@ -59,9 +59,9 @@ class TableStatistics:
 
     intervals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=INTERVALS))
     pairs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIRS))
-    """Of the rows that are ranked, and of them and the untrained encoder."""
+    """Pairs of the ranked rows, and of each of them with the untrained encoder."""
     against_baselines: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIRS))
-    """Of methods (`first`) and the other baselines (`second`)."""
+    """Pairs of a method (`first`) and another baseline (`second`)."""
 
 
 class ScoreVariance(NamedTuple):

@@ -56,7 +56,8 @@ def moderated_variances(
     standing = standing_of(stacked, np.isin(names, list(apart)) | ~is_complete)
     pool, seeds = standing.in_prior, stacked.shape[1]
     by_pair = {pair: own_estimate(scores[pair[0]] - scores[pair[1]]) for pair in pairs}
-    alike = [by_pair[pair].variance for pair in pairs if pool[[names.index(name) for name in pair]].all()]
+    in_pool = set(np.array(names)[pool])
+    alike = [by_pair[pair].variance for pair in pairs if in_pool.issuperset(pair)]
     rows = int(pool.sum())
     prior = prior_of(alike, seeds, rows)
     residuals = [own_estimate(row - stacked[pool].mean(axis=0)) for row in stacked] if rows else []

@@ -86,7 +86,7 @@ NO_LABELS = """
 """
 Lines = dict[str, Any]
 """Key of a section -> its value, or a Question."""
-Columns = dict[str, list[str]]
+CellsByColumn = dict[str, list[str]]
 """Name of a column of a table -> its cells."""
 
 
@@ -142,7 +142,7 @@ def _is_table(path: Path) -> bool:
     return False
 
 
-def best_column(columns: Columns, scan: FolderScan) -> tuple[str, int]:
+def best_column(columns: CellsByColumn, scan: FolderScan) -> tuple[str, int]:
     """Find the column whose cells name the most files, each one, and their number; ('', 0) where none finds half.
 
     Ages and other small numbers can look like names in most rows; they name few files, and those of a stacked file's
@@ -208,16 +208,21 @@ class LabelDraft(NamedTuple):
     lines: Lines
     """Lines of the section `labels`; {} where no column can hold labels."""
     unused: Sequence[str] = ()
-    """Columns that are neither used nor in a question."""
+    """CellsByColumn that are neither used nor in a question."""
 
 
-def draft_labels(columns: Columns) -> LabelDraft:
+def holds_yes_and_no(cells: Sequence[str]) -> bool:
+    """Tell whether each cell says yes or no, a blank one no, and both occur."""
+    return {truth(cell or "no") for cell in cells} == {True, False}
+
+
+def draft_labels(columns: CellsByColumn) -> LabelDraft:
     """Draft the column of labels that is named so, classes of columns of yes and no, or a question.
 
-    Columns of yes and no are no answer where the values of another column recur, too.
+    CellsByColumn of yes and no are no answer where the values of another column recur, too.
     """
     counts = {name: label_counts(cells)[1] for name, cells in columns.items()}
-    binary = [name for name, cells in columns.items() if {truth(cell or "no") for cell in cells} == {True, False}]
+    binary = [name for name, cells in columns.items() if holds_yes_and_no(cells)]
     classes = {name: len({*map(alike, values)}) for name, values in counts.items()}
     few = [name for name, count in classes.items() if 2 <= count <= MAX_CLASSES and name not in binary]
     named = [name for name in few if LABEL_COLUMN.fullmatch(name)]
@@ -286,14 +291,14 @@ def draft_tables(folder: Path, scan: FolderScan) -> TableDraft:
         except DatasetError as problem:
             unused.append(str(problem))
             continue
-        drafted = draft_table(table, cast(Columns, cells.to_dict("list")), scan)
+        drafted = draft_table(table, cast(CellsByColumn, cells.to_dict("list")), scan)
         worse, best = sorted((drafted, best), key=TableDraft.worth)
         if worse.sections:
             unused.append(f"{worse.sections['table']['file']}: a card takes one table; join its columns to the other")
     return best._replace(unused=[*unused, *best.unused])
 
 
-def draft_table(table: str, columns: Columns, scan: FolderScan) -> TableDraft:
+def draft_table(table: str, columns: CellsByColumn, scan: FolderScan) -> TableDraft:
     """Draft the sections `table` and `labels` of a table."""
     column, named = best_column(columns, scan)
     names = ", ".join(columns)[:300]

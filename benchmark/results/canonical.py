@@ -108,7 +108,8 @@ def rounded(cells: Iterable[str]) -> list[str]:
 
     None where that can be chance.
     """
-    matches = [match for match in map(LONG_NUMBER.fullmatch, sorted({text(cell) for cell in cells})) if match]
+    texts = sorted({text(cell) for cell in cells})
+    matches = [match for match in map(LONG_NUMBER.fullmatch, texts) if match]
     beyond = "".join(match[2] for match in matches)
     is_rounded = len(beyond) >= CHANCE_DIGITS and not beyond.strip("0")
     return [match[0] for match in matches] if is_rounded else []

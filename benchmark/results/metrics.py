@@ -161,10 +161,10 @@ METRICS = {
     "ece": Metric("ECE", "ECE", "further", ece, NO_SAMPLE, lower_is_better=True),
 }
 """All metrics, in the order of a table's columns."""
-COLUMNS, FURTHER = (
-    tuple(name for name, metric in METRICS.items() if metric.kind == kind) for kind in ("column", "further")
-)
-"""Metrics of the tables, and those that reports compute from the stored predictions."""
+COLUMNS = tuple(name for name, metric in METRICS.items() if metric.kind == "column")
+"""Metrics of the tables."""
+FURTHER = tuple(name for name, metric in METRICS.items() if metric.kind == "further")
+"""Metrics that reports compute from the stored predictions."""
 RECALLS = ("recall@1", "recall@5", "chance@1", "chance@5")
 """Scores of patient retrieval: means of the columns of its predictions (n, 4)."""
 NO_OTHER = "no test patient has several recordings"

@@ -219,7 +219,9 @@ def sources() -> dict[str, Source]:
 @cache
 def numbers() -> tuple[Printed, ...]:
     """Read all printed numbers, in the order of the file."""
-    stated = [{name: text for name, text in line.items() if text} for line in _lines("numbers.csv")]
+    stated = []
+    for line in _lines("numbers.csv"):
+        stated.append({name: text for name, text in line.items() if text})
     return TypeAdapter(tuple[Printed, ...]).validate_python(stated)
 
 

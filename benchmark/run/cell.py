@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,7 +172,9 @@ def merged(data: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome], *
         return Merged(predictions, {"training": training[0], "counts": counts[0]}, digests[0])
     number_of = {entry.recording: number for number, entry in enumerate(data.entries)}
     order = np.argsort([number_of[name] for name in predictions.recording], kind="stable")
-    counted = {name: round(sum(part[name] for part in counts) / len(counts)) for name in counts[0]}
+    counted = {}
+    for name in counts[0]:
+        counted[name] = round(fmean(part[name] for part in counts))
     counted |= {
         "test_recordings": len(set(predictions.recording)),
         "test_patients": len(set(predictions.patient)),

@@ -42,7 +42,7 @@ VERSIONS = {
 }
 """Evaluation -> results version: raised with any change that can move a number."""
 STRICT_RAISE = 1
-"""By how much the version of what is judged on classes is higher under `strict`."""
+"""What `strict` adds to the version of an evaluation that is judged on classes."""
 SECTIONS = {VALIDATION: LINEAR} | dict.fromkeys((FEATURES, HEART_RATE, QRS_AMPLITUDE), "boosting")
 """Evaluation -> the config section that has its settings, where its name is another."""
 
