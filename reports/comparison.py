@@ -16,9 +16,9 @@ class Comparison(NamedTuple):
     """The comparison of an evaluation in one unit; scores and differences are in [0, 1]."""
 
     differences: pd.DataFrame
-    """Of the compared rows, as of `differences`."""
+    """Pairs of the compared rows, as `differences` gives them."""
     intervals: pd.DataFrame
-    """Of all rows, as of `intervals`."""
+    """Intervals of all rows, as `intervals` gives them."""
     baseline: pd.DataFrame
     """The best baseline minus the reference of the differences, a line per label ratio; part of no family of tests."""
 

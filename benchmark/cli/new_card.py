@@ -208,7 +208,7 @@ class LabelDraft(NamedTuple):
     lines: Lines
     """Lines of the section `labels`; {} where no column can hold labels."""
     unused: Sequence[str] = ()
-    """CellsByColumn that are neither used nor in a question."""
+    """Columns that are neither used nor in a question."""
 
 
 def holds_yes_and_no(cells: Sequence[str]) -> bool:
@@ -219,7 +219,7 @@ def holds_yes_and_no(cells: Sequence[str]) -> bool:
 def draft_labels(columns: CellsByColumn) -> LabelDraft:
     """Draft the column of labels that is named so, classes of columns of yes and no, or a question.
 
-    CellsByColumn of yes and no are no answer where the values of another column recur, too.
+    Columns of yes and no are no answer where the values of another column recur, too.
     """
     counts = {name: label_counts(cells)[1] for name, cells in columns.items()}
     binary = [name for name, cells in columns.items() if holds_yes_and_no(cells)]
