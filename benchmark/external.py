@@ -218,15 +218,17 @@ def missing_notes(task: Task, external: Task) -> list[str]:
     return notes
 
 
-def predictions_for(probability: Floats, external: Task, task: Task, missing: Floats | None = None) -> Floats:
-    """Spread probabilities (m, C) of the encoder's windows to a task's test windows (n, C), by recording.
+def predictions_for(
+    probability: Floats, external: Windows, windows: Windows, task: Task, missing: Floats | None = None
+) -> Floats:
+    """Spread probabilities (m, C) of the encoder's windows to the windows of a task (n, C), by recording.
 
     A recording that gives the encoder no window has `missing` (C,), by default the classes' shares among the labelled
     windows.
     """
     share = task.train.target.float().mean(0).cpu().numpy() if missing is None else missing  # (C,)
-    names, whose = np.unique(external.test.recording, return_inverse=True)  # (R,), (m,)
+    names, whose = np.unique(external.recording, return_inverse=True)  # (R,), (m,)
     pooled = pooled_by(whose, probability, task.pool) if len(names) else np.empty((0, len(share)))  # (R, C)
     by_name = dict(zip(names.tolist(), pooled, strict=True))
-    rows = [by_name.get(name, share) for name in task.test.recording.tolist()]
+    rows = [by_name.get(name, share) for name in windows.recording.tolist()]
     return np.stack(rows).astype(np.float32) if rows else np.empty((0, len(share)), np.float32)

@@ -1,4 +1,4 @@
-"""Writes a report: tables (results.md, .tex, .csv), statistics, cells, classes, costs, figures and the HTML page.
+"""Writes a report: tables (results.md, .tex, .csv), statistics, cells, choices, classes, costs, figures and the page.
 
 Tables and statistics depend on the rows alone: the same rows give the same bytes, whether they were computed in one run
 or in several. Each file is written whole or not at all, the page last. Single classes are scored against the rest,
@@ -37,7 +37,7 @@ from reports.comparison import Comparison, comparison_of
 from reports.inference import TableStatistics, intervals, statistics_of
 from reports.jackknife import precision_of_ranking
 from reports.page import PAGE, Chapter, render_page
-from reports.results import FAILED, FINISHED, Record, Results, cell_errors, evaluations_of, layouts
+from reports.results import FAILED, FINISHED, GROUP, Record, Results, cell_errors, evaluations_of, layouts
 from reports.score_tables import DASH, Table, costs_table, make_table, to_csv, to_latex, to_markdown
 from reports.words import (
     and_text,
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 CLASS_ID = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
 OF_A_CLASS = ("auroc", "auprc", "f1")
+CHOSEN = ("lr", "best_epoch", "C", "neighbours", "penalty", "leaf_windows", "best_iteration")
+"""Entries of a cell's training facts that validation chooses."""
 OF_ONE_COMPUTATION = ["state", "error", "seconds"]
 """Columns of `Results.cells` that differ where the same cells are computed again."""
 
@@ -107,6 +109,7 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         "results.tex": "\n".join(map(to_latex, tested.tables)),
         "results.csv": to_csv(tested.tables),
         "cells.csv": cells_csv(results),
+        "choices.csv": csv(choices(results)),
         "intervals.csv": csv(joined(tested.intervals)),
         "pairwise.csv": csv(joined(tested.pairs)),
         "classes.csv": csv(classes),
@@ -175,6 +178,18 @@ def cells_csv(results: Results) -> str:
     scores = scores.pivot_table("value", ["variant", "key"], "column", sort=False)
     frame = cells.merge(scores, how="left", on=["variant", "key"])
     return str(frame.to_csv(index=False, lineterminator="\n"))
+
+
+def choices(results: Results) -> pd.DataFrame:
+    """Count how often cells chose each value of a setting on validation: `GROUP`, setting, value, cells."""
+    lines = []
+    for cell, row in results.finished:
+        group = [getattr(cell, name) for name in GROUP]
+        for part in row.training.get("parts", [row.training]):
+            lines += [(*group, name, part[name]) for name in CHOSEN if name in part]
+    names = [*GROUP, "setting", "value"]
+    frame = pd.DataFrame(lines, columns=names)
+    return frame.groupby(names, sort=False).size().reset_index(name="cells")
 
 
 def failures(results: Results) -> list[str]:

@@ -4,7 +4,7 @@ A candidate is one setting of a method's hyperparameters; the candidates of a me
 The search writes candidates.csv, and tuned.yaml: the config with the chosen hyperparameters, which `--config` takes.
 A draw depends on the search seed, the number of the candidate and the hyperparameter's name alone. Methods that share a
 hyperparameter therefore get the same values of it, and a longer search begins as a shorter one. A candidate's score is
-the validation macro-F1 of the probe at the best of its strengths C, averaged over the datasets; C is chosen on the same
+the validation score of the probe at the best of its strengths C, averaged over the datasets; C is chosen on the same
 patients for every candidate.
 """
 
@@ -29,7 +29,7 @@ from benchmark.config.config import Config, laid_over, with_settings
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
 from benchmark.results.files import write_atomic
-from benchmark.results.names import CANDIDATE, LINEAR
+from benchmark.results.names import CANDIDATE, CRITERIA, LINEAR
 from benchmark.results.store import Store
 from benchmark.run.datasets import locate, names_of
 from benchmark.run.grid import Cell, Grid, Variant, make_grid
@@ -73,14 +73,14 @@ def tune(arguments: Namespace, console: Console) -> int:
     chosen = {candidate["method"]: draws[candidate["method"]][candidate["candidate"]] for candidate in best}
     note(
         console,
-        f"validation macro-F1 of linear probes at ratio {config.ratios[0]:g}, mean over datasets; C is chosen on "
-        "the same patients, for every candidate alike; no test patient was scored",
+        f"validation {CRITERIA[config.protocol]} of linear probes at ratio {config.ratios[0]:g}, mean over datasets; C "
+        "is chosen on the same patients, for every candidate alike; no test patient was scored",
     )
     for method, hyperparameters in chosen.items():
         means = candidates.loc[candidates["method"] == method, "mean"]
         of_config = draws[method][0]
         changed = [f"{name} {value:g}" for name, value in hyperparameters.items() if value != of_config[name]]
-        scores = f"{100 * means.max():.1f} %, the config's setting {100 * means.iloc[0]:.1f} %"
+        scores = f"{means.max():.3f}, the config's setting {means.iloc[0]:.3f}"
         note(console, f"  {method}: best of {len(means)} {scores}; chosen: {', '.join(changed) or 'that setting'}")
     for file in write_search(candidates, chosen, values, arguments.out):
         note(console, f"wrote {file}")
@@ -180,13 +180,16 @@ def candidates_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
 
 
 def judged(cells: Sequence[Cell], store: Store) -> dict[str, float]:
-    """Score a candidate by its cells, one per dataset: the probe's validation macro-F1 at the best of its strengths.
+    """Score a candidate by its cells, one per dataset: the probe's validation score at the best of its strengths.
 
     A dataset that cannot be scored, for instance without validation patients, is left out; it is for every candidate. A
     candidate of which a cell is missing has no score.
     """
     rows = {cell.dataset: store.load_row(cell.key) for cell in cells}
-    curves = {dataset: row.training.get("validation_f1") for dataset, row in rows.items() if row}
+    curves = {}
+    for dataset, row in rows.items():
+        if row:
+            curves[dataset] = row.training.get(f"validation_{CRITERIA[row.protocol]}")
     if len(curves) < len(cells):
         return {}
     return {dataset: max(curve) for dataset, curve in curves.items() if curve}

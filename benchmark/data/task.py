@@ -27,7 +27,7 @@ from benchmark.data.splits import Part, labelled_subset
 from benchmark.machine import LARGE
 from benchmark.results.arrays import Ints, Texts
 from benchmark.results.files import digest
-from benchmark.results.names import UNIT_OF_PROTOCOL, Pool
+from benchmark.results.names import CRITERIA, UNIT_OF_PROTOCOL, Pool
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,8 @@ class Task:
     """Sigmoid per class instead of softmax over classes."""
     unit: str
     """'heartbeat' (any window) or 'recording': what the validation score counts."""
+    criterion: str = "f1"
+    """What strengths, rates and epochs are chosen by (`CRITERIA`)."""
     notes: list[str] = field(default_factory=list)
     """Remarks on the data that qualify the scores, e.g. a class without a labelled window."""
     unscored: str = ""
@@ -239,6 +241,7 @@ def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
         test=sides.test,
         multi=column.spec.labels == "multi",
         unit=UNIT_OF_PROTOCOL[column.spec.protocol],
+        criterion=CRITERIA[column.spec.protocol],
         notes=notes,
         unscored="; ".join(sides.problems),
         pool=column.spec.pool,

@@ -21,6 +21,8 @@ from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING, Pool, Protoco
 
 THRESHOLD, FALSE_ALARMS, BINS = 0.5, 0.1, 15
 """Probability above which a label is predicted; share of false positives at Sens@90; bins of the calibration error."""
+LEAST = 1e-7
+"""Smallest probability whose logarithm counts."""
 
 
 def decide(probability: Floats, *, multi: bool) -> Ints:
@@ -76,6 +78,14 @@ def auroc(truth: Ints, probability: Floats, multi: bool) -> float:
     return macro(by_class(roc_auc_score, truth, probability))
 
 
+def log_likelihood(truth: Ints, probability: Floats, multi: bool) -> float:
+    """Return the mean log of the probability of what is so; one of 0 counts as `LEAST`, of every candidate alike."""
+    p = np.clip(probability.astype(np.float64), LEAST, 1 - LEAST)  # (n, C)
+    if multi:
+        return float(np.where(truth == 1, np.log(p), np.log1p(-p)).mean())
+    return float(np.log(p[truth == 1]).mean())
+
+
 def accuracy(truth: Ints, probability: Floats, multi: bool) -> float:
     """Return the share of samples with all labels right."""
     return float((decide(probability, multi=multi) == truth).all(axis=1).mean())
@@ -91,6 +101,41 @@ def auprc(truth: Ints, probability: Floats, multi: bool) -> float:
     from sklearn.metrics import average_precision_score
 
     return macro(by_class(average_precision_score, truth, probability))
+
+
+def balanced_accuracy(truth: Ints, decisions: Floats, multi: bool) -> float:
+    """Return the macro mean of sensitivity and specificity of decisions (n, C)."""
+    hits, alarms = (truth * decisions).sum(axis=0), ((1 - truth) * decisions).sum(axis=0)  # (C,)
+    positives = truth.sum(axis=0)  # (C,)
+    specificity = 1 - shares(alarms, len(truth) - positives)
+    return macro((shares(hits, positives) + specificity) / 2)
+
+
+def best_threshold(name: str, sign: Ints, score: Floats) -> float:
+    """Return the threshold from which on scores (n,) are decided to be positive so that a metric is highest.
+
+    It is one of the scores, the highest of equals; `THRESHOLD` where either sign (n,) is lacking.
+    """
+    if not 0 < sign.sum() < len(sign):
+        return THRESHOLD
+    candidates = np.unique(score)[::-1]  # (K,)
+    decisions = score[:, None] >= candidates  # (n, K)
+    hits, alarms = (decisions * sign[:, None]).sum(axis=0), (decisions * (1 - sign)[:, None]).sum(axis=0)  # (K,)
+    if name == "f1_chosen":
+        quality = 2 * hits / (hits + alarms + sign.sum())
+    else:
+        quality = hits / sign.sum() - alarms / (1 - sign).sum()
+    return float(candidates[quality.argmax()])
+
+
+def decided_by(name: str, validation: tuple[Ints, Floats], probability: Floats) -> Floats:
+    """Decide on test probabilities (n, C) by the thresholds at which a metric is highest on validation: (n, C) 0 or 1.
+
+    validation: truth and probability (m, C).
+    """
+    columns = zip(*(values.T for values in validation), strict=True)
+    thresholds = [best_threshold(name, sign, score) for sign, score in columns]
+    return np.asarray(probability >= np.array(thresholds), np.float32)
 
 
 def sensitivity(truth: Ints, probability: Floats, multi: bool) -> float:
@@ -134,8 +179,9 @@ class Metric:
     """Column heading."""
     words: str
     """Name in running text."""
-    kind: Literal["column", "stored", "further"]
-    """'column': in rows and tables, with tests; 'stored': in rows alone; 'further': computed from the predictions."""
+    kind: Literal["column", "stored", "further", "thresholded"]
+    """'column': in rows and tables, with tests; 'stored': in rows alone; 'further': computed from the predictions;
+    'thresholded': of decisions by thresholds that validation chooses, in rows of `strict`."""
     score: Callable[[Ints, Floats, bool], float]
     """Truth and probability (n, C), and whether a sample can have several labels -> value, NaN where undefined."""
     undefined: str
@@ -159,12 +205,20 @@ METRICS = {
     ),
     "brier": Metric("Brier", "macro Brier score", "further", brier, NO_BOTH, lower_is_better=True),
     "ece": Metric("ECE", "ECE", "further", ece, NO_SAMPLE, lower_is_better=True),
+    "f1_chosen": Metric(
+        "F1*", "macro F1 at thresholds chosen on validation", "thresholded", f1, "no class in truth or prediction"
+    ),
+    "balanced_accuracy": Metric(
+        "BA*", "macro balanced accuracy at thresholds chosen on validation", "thresholded", balanced_accuracy, NO_BOTH
+    ),
 }
 """All metrics, in the order of a table's columns."""
 COLUMNS = tuple(name for name, metric in METRICS.items() if metric.kind == "column")
 """Metrics of the tables."""
 FURTHER = tuple(name for name, metric in METRICS.items() if metric.kind == "further")
 """Metrics that reports compute from the stored predictions."""
+THRESHOLDED = tuple(name for name, metric in METRICS.items() if metric.kind == "thresholded")
+"""Metrics of decisions by thresholds that validation chooses."""
 RECALLS = ("recall@1", "recall@5", "chance@1", "chance@5")
 """Scores of patient retrieval: means of the columns of its predictions (n, 4)."""
 NO_OTHER = "no test patient has several recordings"
@@ -197,7 +251,7 @@ class Headline(NamedTuple):
 HEADLINES: dict[Protocol, Headline] = {
     "paper": Headline("Overall", COLUMNS, COLUMNS, "f1", margin=0.02, counts_one_patient=True),
     "strict": Headline(
-        "mean AUROC", ("auroc",), ("auroc", "auprc", "f1", "acc"), "auroc", margin=0.01, counts_one_patient=False
+        "mean AUROC", ("auroc",), ("auroc", "auprc", *THRESHOLDED), "auroc", margin=0.01, counts_one_patient=False
     ),
 }
 """The margins: pretrainings of one method differ by two points of Overall; ten times the labels raise mean AUROC by
@@ -213,7 +267,11 @@ class Scores(NamedTuple):
 
 def no_scores(reason: str, *, multi: bool) -> Scores:
     """Return the stored metrics, all undefined for the same reason."""
-    names = [name for name, metric in METRICS.items() if metric.kind != "further" and (multi or not metric.multi_alone)]
+    names = [
+        name
+        for name, metric in METRICS.items()
+        if metric.kind in ("column", "stored") and (multi or not metric.multi_alone)
+    ]
     return Scores(dict.fromkeys(names), dict.fromkeys(names, reason))
 
 

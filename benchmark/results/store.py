@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, field, fields
 from dataclasses import dataclass as plain_dataclass
 from io import BytesIO
 from pathlib import Path
@@ -277,10 +277,15 @@ class Store:
         self.pretrained = root / "pretrained"
         self.lock = root / ".lock"  # held by the command that works on the store
 
-    def save_row(self, row: Row, predictions: Predictions) -> None:
-        """Write predictions, then the row with both digests, then remove an earlier failure's file."""
+    def save_row(self, row: Row, predictions: Predictions, validation: Predictions | None = None) -> None:
+        """Write predictions, then the row with both digests, then remove an earlier failure's file.
+
+        validation: of the windows that settings were chosen on.
+        """
         arrays = BytesIO()
-        np.savez_compressed(arrays, **predictions.arrays())
+        chosen_on = validation.arrays() if validation else {}
+        prefixed = {f"{VALIDATION}_{name}": values for name, values in chosen_on.items()}
+        np.savez_compressed(arrays, **predictions.arrays(), **prefixed)
         write_atomic(self.cells / f"{row.key}.npz", arrays.getvalue())
         body, sha256 = asdict(row), hashlib.sha256(arrays.getvalue()).hexdigest()
         envelope = {"row": body, "row_sha256": content_digest(body), "predictions_sha256": sha256}
@@ -312,11 +317,12 @@ class Store:
         """Return the record of a pretraining; None if missing. Raises Damaged. The weights are not checked."""
         return read_record_file(self.pretrained / pretrain_key / RECORD_FILE)
 
-    def predictions(self, key: str) -> Predictions:
-        """Read the predictions of a finished cell. Raises Damaged."""
+    def predictions(self, key: str, prefix: Literal["", "validation_"] = "") -> Predictions:
+        """Read the predictions of a finished cell, of its test windows or of those of validation. Raises Damaged."""
         path = self.cells / f"{key}.npz"
         with reading(path, CELL_AGAIN), np.load(path, allow_pickle=False) as arrays:
-            return Predictions(**arrays)
+            names = [entry.name for entry in fields(Predictions) if prefix + entry.name in arrays]
+            return Predictions(**{name: arrays[prefix + name] for name in names})
 
     def save_failure(self, key: str, what: str, failure: Failure, *, pretraining: bool = False) -> Path:
         """Write the failure of a cell beside its row, or of a pretraining into its folder; returns the file."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, product
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,12 @@ from benchmark.machine import computer
 from benchmark.results.files import digest
 from benchmark.results.metrics import (
     HEADLINES,
+    METRICS,
     RECALLS,
+    THRESHOLDED,
+    decided_by,
     no_scores,
+    per_recording,
     ranked_classes,
     score_both_units,
     score_retrieval,
@@ -80,7 +84,7 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         unscored = next((fold.unscored for fold in folds if fold.unscored), "")
     if unscored:
         nothing = np.empty((0, folds[0].test.target.shape[1]), np.float32)  # (0, C)
-        outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in folds]
+        outcomes = [Outcome(nothing, nothing, {"seconds": 0.0}) for _ in folds]
     else:
         outcomes = [learn_on(of_part(inputs, number, fold), fold, known) for number, fold in enumerate(folds)]
     predictions, facts, split = merged(data, folds, outcomes, is_crossfitted=DEALT_BY in cell.content)
@@ -92,8 +96,15 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         scores = {RECORDING: score_retrieval(predictions.probability)}
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
-        classes = ranked_classes(predictions.truth, predictions.patient, HEADLINES[spec.protocol])
+        headline = HEADLINES[spec.protocol]
+        classes = ranked_classes(predictions.truth, predictions.patient, headline)
         scores = score_both_units(*judged, multi=multi, pool=spec.pool, part=predictions.part, classes=classes)
+        for unit, name in product(UNITS, THRESHOLDED):
+            if name in headline.columns:
+                value = score_of_thresholds(name, folds, outcomes, unit)
+                scores[unit].values[name] = None if np.isnan(value) else value
+                if np.isnan(value):
+                    scores[unit].undefined[name] = METRICS[name].undefined
         notes += untested_note(predictions.truth, data.classes)
     row = Row(
         **identity_of(cell),
@@ -106,7 +117,39 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         provenance=provenance(inputs, data) | {"split": split},
         **facts,
     )
-    context.store.save_row(row, predictions)
+    context.store.save_row(row, predictions, predictions_on("validation", folds, outcomes))
+
+
+def predictions_on(
+    side: Literal["validation", "test"], folds: Sequence[Task], outcomes: Sequence[Outcome]
+) -> Predictions:
+    """Join what the parts of a cross-validation predict of a side, or give the predictions of the one task."""
+    predicted = [outcome.validation if side == "validation" else outcome.probability for outcome in outcomes]
+    scored = [len(probability) for probability in predicted]
+    sides = [fold.sides()[side].first(count) for fold, count in zip(folds, scored, strict=True)]
+    return Predictions(
+        probability=np.concatenate(predicted),
+        truth=np.concatenate([windows.truth() for windows in sides]),
+        recording=np.concatenate([windows.recording for windows in sides]),
+        patient=np.concatenate([windows.patient for windows in sides]),
+        part=np.repeat(np.arange(len(folds)), scored) if len(folds) > 1 else None,
+    )
+
+
+def score_of_thresholds(name: str, folds: Sequence[Task], outcomes: Sequence[Outcome], unit: str) -> float:
+    """Score decisions by thresholds that each part's validation set chooses for its own encoder; NaN if undefined."""
+    truths, decisions = [], []
+    for fold, outcome in zip(folds, outcomes, strict=True):
+        sides = []
+        for windows, probability in ((fold.validation, outcome.validation), (fold.test, outcome.probability)):
+            truth = windows.truth()
+            if unit == RECORDING:
+                probability, truth, _ = per_recording(probability, truth, windows.recording, fold.pool)
+            sides.append((truth, probability))
+        validation, (truth, probability) = sides
+        truths.append(truth)
+        decisions.append(decided_by(name, validation, probability))
+    return METRICS[name].score(np.concatenate(truths), np.concatenate(decisions), True)
 
 
 def folds_of(inputs: CellInput, column: Column, known: Shared) -> list[Task]:
@@ -156,15 +199,9 @@ class Merged(NamedTuple):
 
 def merged(data: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome], *, is_crossfitted: bool) -> Merged:
     """Merge the parts of a cross-validation, or give the one task as it is."""
-    scored = [len(outcome.probability) for outcome in outcomes]
-    tests = [fold.test.first(count) for fold, count in zip(folds, scored, strict=True)]
-    predictions = Predictions(
-        probability=np.concatenate([outcome.probability for outcome in outcomes]),
-        truth=np.concatenate([test.truth() for test in tests]),
-        recording=np.concatenate([test.recording for test in tests]),
-        patient=np.concatenate([test.patient for test in tests]),
-        part=np.repeat(np.arange(len(tests)), scored) if is_crossfitted else None,
-    )
+    predictions = predictions_on("test", folds, outcomes)
+    if not is_crossfitted:
+        predictions = replace(predictions, part=None)
     training = [outcome.training for outcome in outcomes]
     counts = [fold.counts() for fold in folds]
     digests = [fold.digests() for fold in folds]
@@ -216,8 +253,11 @@ def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
     if inputs.cell.evaluation == RETRIEVAL:  # a recording without windows is no query
         notes = [note.partition(":")[0] for note in notes]
         missing = np.full(len(RECALLS), np.nan, np.float32)  # (4,)
-    predictions = predictions_for(outcome.probability, external, task, missing)
-    return Outcome(predictions, outcome.training, [*notes, *outcome.notes])
+    predictions = predictions_for(outcome.probability, external.test, task.test, task, missing)
+    if missing is None:
+        validation = predictions_for(outcome.validation, external.validation, task.validation, task)
+        outcome = replace(outcome, validation=validation)
+    return replace(outcome, probability=predictions, notes=[*notes, *outcome.notes])
 
 
 def learn(inputs: CellInput, task: Task, known: Shared) -> Outcome:

@@ -1,7 +1,7 @@
 """The row `features`: gradient boosting on hand-crafted beat features, the classical baseline; and rows of one of them.
 
 It uses the same windows (at 250 Hz), labels and splits as the encoders, and minimises the same unweighted
-cross-entropy. Leaf size and iteration are those with the best validation macro-F1 in the protocol's unit, the first of
+cross-entropy. Leaf size and iteration are those with the best validation score in the protocol's unit, the first of
 equals. The seed draws the features available to each split.
 """
 
@@ -48,9 +48,9 @@ def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int, measures
         curves = [validation_curve(stages(validation), task) for stages in models]
         best = int(np.argmax([max(curve) for curve in curves]))
         last = int(np.argmax(curves[best]))
-        probability = next(islice(models[best](test), last, None))
-    training = {"leaf_windows": settings.leaf_windows[best], "best_iteration": last + 1, "validation_f1": curves[best]}
-    return Outcome(probability, training)
+        probability, chosen_on = (next(islice(models[best](side), last, None)) for side in (test, validation))
+    training = {"leaf_windows": settings.leaf_windows[best], "best_iteration": last + 1}
+    return Outcome(probability, chosen_on, training | {f"validation_{task.criterion}": curves[best]})
 
 
 def validation_curve(stages: Iterable[Floats], task: Task) -> list[float]:

@@ -41,7 +41,7 @@ VERSIONS = {
     "minirocket": 3,
 }
 """Evaluation -> results version: raised with any change that can move a number."""
-STRICT_RAISE = 1
+STRICT_RAISE = 2
 """What `strict` adds to the version of an evaluation that is judged on classes."""
 SECTIONS = {VALIDATION: LINEAR} | dict.fromkeys((FEATURES, HEART_RATE, QRS_AMPLITUDE), "boosting")
 """Evaluation -> the config section that has its settings, where its name is another."""

@@ -1,11 +1,11 @@
 """Training of encoder and head: fine-tuning (PMQ, "Implementation details"), an attention head, training from scratch.
 
 Each classifier takes an encoder, which it changes, the number of classes and the settings of its evaluation.
-Of several learning rates the one with the best validation macro-F1 is taken, of fine-tuning and attention the epoch
-too. Training from scratch is that of the PTB-XL benchmark (Strodthoff et al. 2020): AdamW under fastai's one-cycle
-schedule (Smith 2018), and the last epoch. The loss is cross-entropy or, with several labels, binary cross-entropy. The
-head's initial weights and the batch order depend on the seed alone. Of recordings that are kept whole, each update sees
-crops drawn anew; they are judged by crops at a fixed stride.
+Of several learning rates the one with the best validation score (`CRITERIA`) is taken, of fine-tuning and attention the
+epoch too. Training from scratch is that of the PTB-XL benchmark (Strodthoff et al. 2020): AdamW under fastai's
+one-cycle schedule (Smith 2018), and the last epoch. The loss is cross-entropy or, with several labels, binary
+cross-entropy. The head's initial weights and the batch order depend on the seed alone. Of recordings that are kept
+whole, each update sees crops drawn anew; they are judged by crops at a fixed stride.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmark.config.schema import Attention, Finetune, Supervised
 from benchmark.data.task import Task
 from benchmark.machine import seed_torch, stream
 from benchmark.results.arrays import Floats
-from benchmark.results.metrics import f1, per_recording
+from benchmark.results.metrics import auroc, f1, log_likelihood, per_recording
 from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast
 from methods.encoders.base import Encoder
@@ -37,9 +37,10 @@ EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}
 
 @dataclass
 class Outcome:
-    """Test probabilities, training facts and notes of a cell."""
+    """Test and validation probabilities, training facts and notes of a cell."""
 
     probability: Floats  # (n_test, C)
+    validation: Floats  # (n_validation, C), of what predicts the test windows; (0, C) of none
     training: dict[str, Any]
     notes: list[str] = field(default_factory=list)
 
@@ -145,8 +146,10 @@ def finetune(
     best = int(np.argmax(by_rate))
     model, epoch, scores = trained[best]
     probability = predict(model, task.test.signal, task.multi, precision)
-    training = {"lr": settings.lr[best], "best_epoch": epoch, "validation_f1": scores, "validation_f1_by_lr": by_rate}
-    return Outcome(probability, training)
+    validation = predict(model, task.validation.signal, task.multi, precision)
+    name = f"validation_{task.criterion}"
+    training = {"lr": settings.lr[best], "best_epoch": epoch, name: scores, f"{name}_by_lr": by_rate}
+    return Outcome(probability, validation, training)
 
 
 def train(
@@ -241,9 +244,16 @@ def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: T
         return torch.cat([function(chunk.float()).float() for chunk in chunks])
 
 
-def validation_score(probability: Floats, task: Task) -> float:
-    """Compute macro-F1 on the validation set in the task's unit (windows or recordings); 0 if undefined."""
+SCORES = {"f1": f1, "auroc": auroc, "log_likelihood": log_likelihood}
+
+
+def validation_score(probability: Floats, task: Task, criterion: str = "") -> float:
+    """Score the validation set in the task's unit (windows or recordings), higher is better; 0 if undefined.
+
+    criterion: a name in `SCORES`; by default the task's.
+    """
     truth = task.validation.truth()  # (n, C)
     if task.unit == RECORDING:
         probability, truth, _ = per_recording(probability, truth, task.validation.recording, task.pool)
-    return float(np.nan_to_num(f1(truth, probability, task.multi)))
+    score = SCORES[criterion or task.criterion]
+    return float(np.nan_to_num(score(truth, probability, task.multi)))

@@ -3,7 +3,7 @@
 The features are those of Dempster, Schmidt and Webb 2021 (KDD, arXiv 2012.08791), section 3, as aeon computes them for
 windows of several leads: the share of samples at which a dilated kernel of nine taps exceeds a quantile of its output
 for a labelled window. The regression has class targets of +1 and -1 on standardised features, and the penalty with the
-best validation macro-F1. A probability is the softmax, or with several labels the sigmoid, of the score times a slope:
+best validation score. A probability is the softmax, or with several labels the sigmoid, of the score times a slope:
 temperature scaling (Guo et al. 2017, section 4.2), by which no decision on a window changes.
 """
 
@@ -17,10 +17,8 @@ from torch import Tensor
 from benchmark.config.schema import MiniRocket
 from benchmark.data.task import Task, Windows
 from benchmark.machine import stream
+from benchmark.results.metrics import log_likelihood
 from benchmark.training.finetune import Outcome, probabilities, validation_score
-
-CLIP = 1e-7
-"""A class with one sign is predicted with certainty, and its log-loss stays finite."""
 
 
 def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
@@ -50,15 +48,16 @@ def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
         scores[:, :, (y < 0).all(axis=0)] = -np.inf
         return torch.from_numpy(scores.swapaxes(0, 1).copy())  # (P, n, C)
 
-    slopes, f1 = [], []
+    slopes, validation = [], []
     for scores in scores_of(task.validation):  # (n, C)
         slope = calibrate(scores, task)
         slopes.append(slope)
-        f1.append(validation_score(probabilities(scores * slope, task.multi), task))
-    best = int(np.argmax(f1))
-    training = {"penalty": settings.penalties[best], "slope": slopes[best], "validation_f1": f1}
+        validation.append(probabilities(scores * slope, task.multi))
+    curve = [validation_score(probability, task) for probability in validation]
+    best = int(np.argmax(curve))
+    training = {"penalty": settings.penalties[best], "slope": slopes[best], f"validation_{task.criterion}": curve}
     test_scores = scores_of(task.test)[best].float() * slopes[best]  # (n, C)
-    return Outcome(probabilities(test_scores, task.multi), training)
+    return Outcome(probabilities(test_scores, task.multi), validation[best].astype(np.float32), training)
 
 
 def leads_first(side: Windows) -> NDArray[np.float32]:
@@ -70,12 +69,11 @@ def calibrate(scores: Tensor, task: Task) -> float:
     """Find the slope at which probabilities of validation scores (n, C) have the lowest binary cross-entropy."""
     from scipy.optimize import minimize_scalar  # here, because it loads slowly
 
-    truth = task.validation.truth() > 0  # (n, C)
+    truth = task.validation.truth()  # (n, C)
 
     def loss(logarithm: float) -> float:
         probability = probabilities(scores.double() * np.exp(logarithm), task.multi)  # (n, C)
-        p = np.clip(probability, CLIP, 1 - CLIP)  # (n, C)
-        return float(-np.mean(np.where(truth, np.log(p), np.log1p(-p))))
+        return -log_likelihood(truth, probability, multi=True)
 
     lowest = minimize_scalar(loss, bounds=np.log([0.1, 1000.0]), method="bounded")
     return float(np.exp(lowest.x))

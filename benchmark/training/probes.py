@@ -1,4 +1,4 @@
-"""Probes of frozen features: logistic regressions and nearest neighbours, chosen on the validation windows by macro-F1.
+"""Probes of frozen features: logistic regressions and nearest neighbours, chosen on the validation windows.
 
 The linear probe is a softmax regression on standardised features, or one regression per class of several labels. `knn`
 gives a class its share of the votes exp(cosine / temperature) of the k nearest labelled windows, of one label or
@@ -66,7 +66,7 @@ def patient_retrieval(encoder: Encoder, test: Windows, cache: EvaluationCache) -
     patient = np.unique(test.patient[first], return_inverse=True)[1]  # (R,)
     means = torch.from_numpy(pooled_by(recording, pooled, "mean"))  # (R, K)
     hits = patient_hits(means, torch.from_numpy(patient)).numpy()  # (R, 4)
-    return Outcome(hits[recording], {})
+    return Outcome(hits[recording], hits[:0], {})
 
 
 def linear_probe(encoder: Encoder, task: Task, strengths: Sequence[float], cache: EvaluationCache) -> Outcome:
@@ -76,9 +76,11 @@ def linear_probe(encoder: Encoder, task: Task, strengths: Sequence[float], cache
     if key not in cache.outcomes:
         train, validation, test = cached_features(encoder, sides, cache)
         probes = [fit_regression(train, task.train.truth(), strength, task.multi) for strength in strengths]
-        scores = [validation_score(probe(validation), task) for probe in probes]
+        chosen_on = [probe(validation) for probe in probes]
+        scores = [validation_score(probability, task) for probability in chosen_on]
         best = int(np.argmax(scores))
-        cache.outcomes[key] = Outcome(probes[best](test), {"C": strengths[best], "validation_f1": scores})
+        training = {"C": strengths[best], f"validation_{task.criterion}": scores}
+        cache.outcomes[key] = Outcome(probes[best](test), chosen_on[best], training)
     return cache.outcomes[key]
 
 
@@ -118,10 +120,12 @@ def knn_probe(encoder: Encoder, task: Task, settings: Knn, cache: EvaluationCach
     counts = list(dict.fromkeys(within))
     target = task.train.target.cpu().numpy()  # (n, C)
     probabilities = votes(train, target, validation, counts, settings.temperature)
-    scores = [validation_score(probability, task) for probability in probabilities]
-    best = counts[int(np.argmax(scores))]
-    (probability,) = votes(train, target, test, [best], settings.temperature)
-    return Outcome(probability, {"neighbours": best, "validation_f1": scores})
+    criterion = "f1" if task.criterion == "f1" else "auroc"  # votes are no probabilities
+    scores = [validation_score(probability, task, criterion) for probability in probabilities]
+    best = int(np.argmax(scores))
+    (probability,) = votes(train, target, test, [counts[best]], settings.temperature)
+    training = {"neighbours": counts[best], f"validation_{criterion}": scores}
+    return Outcome(probability, probabilities[best], training)
 
 
 def votes(train: Floats, target: Floats, others: Floats, counts: Sequence[int], temperature: float) -> list[Floats]:

@@ -19,7 +19,7 @@ import wfdb
 from numpy.typing import NDArray
 from scipy.signal import butter, resample_poly, sosfiltfilt
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from benchmark.config.config import Config
@@ -249,11 +249,12 @@ def test_the_linear_probe_scores_as_features_computed_by_hand(form: str, foreign
     scaler = StandardScaler().fit(features["train"])
     scaled = {side: scaler.transform(values) for side, values in features.items()}
     labels = truth["train"][whose["train"]]
-    best, probability = -1.0, np.empty(0)
+    best, probability = -np.inf, np.empty(0)
     for strength in (0.1, 1.0):
         probe = LogisticRegression(C=strength, max_iter=1000).fit(scaled["train"], labels)
-        decided = probe.classes_[mean_of_each(probe.predict_proba(scaled["validation"]), whose["validation"]).argmax(1)]
-        score = f1_score(truth["validation"], decided, average="macro")
+        chosen_on = mean_of_each(probe.predict_proba(scaled["validation"]), whose["validation"])
+        column = np.searchsorted(probe.classes_, truth["validation"])
+        score = np.log(chosen_on[np.arange(len(column)), column]).mean()
         if score > best:
             best, probability = score, np.zeros((len(truth["test"]), task.test.target.shape[1]))
             probability[:, probe.classes_] = mean_of_each(probe.predict_proba(scaled["test"]), whose["test"])

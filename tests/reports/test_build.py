@@ -24,8 +24,8 @@ from tests.reports.conftest import DATASETS, row_of, write_record
 WriteStore = Callable[..., Path]
 
 FILES = (
-    "results.md", "results.tex", "results.csv", "cells.csv", "intervals.csv", "pairwise.csv", "classes.csv",
-    "costs.csv", "report.html",
+    "results.md", "results.tex", "results.csv", "cells.csv", "choices.csv", "intervals.csv", "pairwise.csv",
+    "classes.csv", "costs.csv", "report.html",
 )  # fmt: skip
 
 

@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, roc_auc_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, f1_score, roc_auc_score
 
 from benchmark.data.segments import Segmentation
 from benchmark.results.metrics import (
     COLUMNS,
     METRICS,
+    best_threshold,
     class_f1,
     decide,
+    decided_by,
     f1,
     per_recording,
     pooled_by,
@@ -120,6 +122,7 @@ def test_rows_hold_the_columns_and_the_accuracy_per_label_of_several_labels() ->
         "f1": ("F1", "column"), "auroc": ("AUROC", "column"), "acc": ("ACC", "column"),
         "acc_per_label": ("ACC per label", "stored"), "auprc": ("AUPRC", "further"), "sens90": ("Sens@90", "further"),
         "brier": ("Brier", "further"), "ece": ("ECE", "further"),
+        "f1_chosen": ("F1*", "thresholded"), "balanced_accuracy": ("BA*", "thresholded"),
     }  # fmt: skip
     assert [name for name, metric in METRICS.items() if metric.lower_is_better] == ["brier", "ece"]
     assert tuple(score(TRUTH.astype(np.float32), TRUTH, multi=False).values) == COLUMNS
@@ -178,3 +181,17 @@ def test_crops_are_cut_and_vote_as_in_the_ptb_xl_benchmark(official: Arrays, sam
 def test_areas_are_those_of_the_ptb_xl_benchmark(official: Arrays) -> None:
     truth, probability = official["metrics/y"], official["metrics/p"]
     assert METRICS["auroc"].score(truth, probability, True) == pytest.approx(float(official["metrics/macro_auc"]))
+
+
+def test_a_threshold_is_the_highest_score_at_which_a_metric_is_best_on_validation() -> None:
+    sign, score = np.array([1, 1, 0, 1, 0, 0, 0]), np.array([0.9, 0.8, 0.7, 0.7, 0.3, 0.2, 0.1], np.float32)
+    for name, measure in (("f1_chosen", f1_score), ("balanced_accuracy", balanced_accuracy_score)):
+        quality = [measure(sign, score >= threshold) for threshold in score]
+        chosen = best_threshold(name, sign, score)
+        assert chosen == pytest.approx(score[int(np.argmax(quality))])
+        assert best_threshold(name, np.ones(7, np.int64), score) == 0.5
+    truth = np.stack([sign, 1 - sign], axis=1)
+    probability = np.stack([score, 1 - score], axis=1)
+    decided = decided_by("balanced_accuracy", (truth, probability), probability)
+    by_class = [balanced_accuracy_score(truth[:, number], decided[:, number]) for number in range(2)]
+    assert METRICS["balanced_accuracy"].score(truth, decided, True) == pytest.approx(np.mean(by_class))

@@ -111,6 +111,15 @@ def test_a_row_comes_back_as_it_was_also_from_a_store_that_was_copied(store: Sto
         np.testing.assert_array_equal(value, getattr(PREDICTIONS, name), strict=True)
 
 
+def test_predictions_on_validation_lie_beside_those_of_the_test_windows(store: Store) -> None:
+    store.save_row(ROW, PREDICTIONS, OTHERS)
+    for prefix, expected in (("", PREDICTIONS), ("validation_", OTHERS)):
+        arrays = store.predictions(ROW.key, prefix).arrays()  # type: ignore[arg-type]
+        assert arrays.keys() == expected.arrays().keys()
+        for name, value in expected.arrays().items():
+            np.testing.assert_array_equal(arrays[name], value, strict=True)
+
+
 def test_reading_creates_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
     assert (store.load_row("x"), store.record("x"), store.failures(["x"])) == (None, None, {})

@@ -16,7 +16,18 @@ from benchmark.data.column import Column
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
 from benchmark.data.task import Sides, Windows
-from benchmark.results.metrics import COLUMNS, HEADLINES, RECALLS, ranked_classes, score_both_units
+from benchmark.results.metrics import (
+    COLUMNS,
+    HEADLINES,
+    METRICS,
+    RECALLS,
+    THRESHOLDED,
+    decided_by,
+    per_recording,
+    ranked_classes,
+    score_both_units,
+)
+from benchmark.results.names import RECORDING, UNITS
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellInput, Shared, folds_of, identity_of, learn_on, run_cell, source_facts
@@ -76,6 +87,25 @@ def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohor
     assert len(row.training["validation_f1"]) == job.config.finetune.epochs
 
 
+def thresholded(store: Store, row: Row) -> dict[str, dict[str, float]]:
+    """Scores by thresholds that the stored validation predictions choose: unit -> metric -> value; none of `paper`."""
+    sides: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    scores: dict[str, dict[str, float]] = {}
+    for unit in UNITS:
+        for prefix in ("validation_", ""):
+            side = store.predictions(row.key, prefix)  # type: ignore[arg-type]
+            sides[prefix] = side.truth, side.probability
+            if unit == RECORDING:
+                probability, truth, _ = per_recording(side.probability, side.truth, side.recording)
+                sides[prefix] = truth, probability
+        scores[unit] = {}
+        for name in THRESHOLDED if row.protocol == "strict" else ():
+            truth, probability = sides[""]
+            decided = decided_by(name, sides["validation_"], probability)
+            scores[unit][name] = METRICS[name].score(truth, decided, True)
+    return scores
+
+
 @pytest.mark.parametrize(
     ("name", "labels", "evaluation", "protocol"),
     [("chapman", "single", "linear", "strict"), ("ptb-xl", "multi", "finetune", "paper")],
@@ -95,7 +125,8 @@ def test_scores_follow_from_the_stored_predictions(
     judged = (predictions.probability, predictions.truth, predictions.recording)
     ranked = ranked_classes(predictions.truth, predictions.patient, HEADLINES[spec.protocol])
     scores = score_both_units(*judged, multi=labels == "multi", classes=ranked)
-    assert row.scores == {unit: scored.values for unit, scored in scores.items()}
+    chosen = thresholded(job.context.store, row)
+    assert row.scores == {unit: scored.values | chosen[unit] for unit, scored in scores.items()}
     assert row.undefined == {unit: scored.undefined for unit, scored in scores.items()}
     assert row.counts == task.counts()
     assert row.counts["test_windows"] == len(predictions.truth)
@@ -112,7 +143,8 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: Ma
     assert row.counts["test_recordings"] == len(there) > 2 * row.counts["train_recordings"] / 0.5 / 3
     assert len(row.training["parts"]) == 3
     scores = score_both_units(predictions.probability, predictions.truth, predictions.recording, multi=False)
-    assert row.scores == {unit: scored.values for unit, scored in scores.items()}
+    for unit, scored in scores.items():
+        assert scored.values.items() <= row.scores[unit].items()
     known = Shared()
     tasks = folds_of(job, Column(cohorts["chapman"], spec), known)
     alone = learn_on(job, tasks[1], known).probability

@@ -90,7 +90,7 @@ def test_a_class_without_labelled_windows_has_probability_zero_and_one_alone_one
 
 def test_the_first_of_the_best_leaf_sizes_and_iterations_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     coming = iter([0.2, 0.1, 0.3, 0.6, 0.6, 0.5])
-    monkeypatch.setattr(boosting, "validation_score", lambda probability, task: next(coming))
+    monkeypatch.setattr(boosting, "validation_score", lambda *given: next(coming))
     settings = FAST.model_copy(update={"leaf_windows": [2, 3, 4], "iterations": 2})
     training = run(task_of(THREE * 10, THREE, THREE), settings).training
     assert (training["leaf_windows"], training["best_iteration"], training["validation_f1"]) == (3, 2, [0.3, 0.6])

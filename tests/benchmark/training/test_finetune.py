@@ -110,6 +110,11 @@ def test_validation_counts_the_unit_of_the_protocol_and_an_undefined_score_is_no
     assert validation_score(probability, beats) == pytest.approx((2 / 3 + 4 / 5) / 2)
     assert validation_score(probability, recordings) == 1.0
     assert validation_score(np.zeros((2, 3), np.float32), make_task([[0]], [[], []], [[0]], multi=True)) == 0.0
+    of_strict = replace(recordings, criterion="log_likelihood")
+    pooled = np.array([[0.65, 0.35], [0.15, 0.85]])
+    assert validation_score(probability, of_strict) == pytest.approx(np.log([pooled[0, 0], pooled[1, 1]]).mean())
+    certain = np.array([[1, 0]] * 4, np.float32)  # a class without a labelled window has probability 0
+    assert validation_score(certain, of_strict) == pytest.approx(np.log(1e-7) / 2, rel=1e-4)
 
 
 def test_a_loss_that_is_not_finite_stops_with_the_remedy(task: Task) -> None:

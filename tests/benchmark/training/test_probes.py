@@ -54,7 +54,7 @@ def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windo
     encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coming = iter([0.2, 0.6, 0.6])  # of 1, 3, and 24 in place of 50 and 100
-    monkeypatch.setattr(probes, "validation_score", lambda probability, task: next(coming))
+    monkeypatch.setattr(probes, "validation_score", lambda *given: next(coming))
     task, settings = make_task(THREE * 8, THREE, THREE), Knn(neighbours=[1, 3, 50, 100])
     outcome = knn_probe(encoder, task, settings, EvaluationCache("float32"))
     assert (outcome.training["neighbours"], outcome.training["validation_f1"]) == (3, [0.2, 0.6, 0.6])
@@ -75,7 +75,7 @@ def test_the_first_of_the_best_strengths_is_taken(
 ) -> None:
     task = make_task(THREE * 4, THREE, THREE, noise=2.0)
     coming = iter([0.1, 0.7, 0.7])
-    monkeypatch.setattr(probes, "validation_score", lambda probability, task: next(coming))
+    monkeypatch.setattr(probes, "validation_score", lambda *given: next(coming))
     outcome = linear_probe_(encoder, task, 0.01, 1.0, 100.0)
     assert (outcome.training["C"], outcome.training["validation_f1"]) == (1.0, [0.1, 0.7, 0.7])
     monkeypatch.undo()
