@@ -77,10 +77,10 @@ _TEXT = "__text__"
 @cache
 def row_of(encoder: Any) -> type[PretrainMethod]:
     """Make the method of a `PretrainedEncoder`'s row, which has its name and title; the same class at each call."""
-    from methods.base import Elsewhere
+    from methods.base import External
 
     values = {"name": encoder.name, "title": encoder.title, "encoder_class": encoder, "__module__": encoder.__module__}
-    return type(encoder.__name__, (Elsewhere,), values)
+    return type(encoder.__name__, (External,), values)
 
 
 def get_method(name: str) -> type[PretrainMethod]:

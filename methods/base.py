@@ -97,7 +97,7 @@ class PretrainMethod(nn.Module):
         return self.encoder
 
 
-class Elsewhere(PretrainMethod):
+class External(PretrainMethod):
     """The row of weights from elsewhere: it trains nothing, around the encoder that it brings."""
 
     trains = False

@@ -316,7 +316,7 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
             "row reads."
         )
     for title, role in roles.items():
-        weights = role.get("elsewhere")
+        weights = role.get("external")
         if weights:
             saw = ", ".join(f"{titles[name]} {weights['saw'][name]}" for name in titles)
             yield (

@@ -235,7 +235,7 @@ def _competing(scores: pd.DataFrame, headline: Headline) -> pd.DataFrame:
 
 def _seen_in_pretraining(plan: Plan, variant: str, dataset: str) -> str:
     """Return the remark on a number whose test patients the row's weights from elsewhere saw, or may have seen."""
-    weights = role_of(plan, variant).get("elsewhere")
+    weights = role_of(plan, variant).get("external")
     if weights is None or weights["saw"][dataset] == "no":
         return ""
     if weights["saw"][dataset] == "yes":

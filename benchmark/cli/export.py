@@ -129,7 +129,7 @@ def record_of(folder: Path) -> dict[str, Any]:
     record = read_record(folder)
     if record is None:
         raise ConfigError(f"{folder}: the encoder is not there; {ENCODER_AGAIN}")
-    if "elsewhere" in record["encoder"]:
+    if "external" in record["encoder"]:
         raise ConfigError(f"{folder}: its weights come from elsewhere and are not in the store; use their own file")
     return record
 

@@ -56,7 +56,7 @@ def cell_seconds(config: Config, machine: Machine, sizes: Mapping[str, Size], wo
         for cell in job.parts:
             if not isinstance(cell, Cell):
                 continue
-            encoder = cell.variant.method_name if cell.variant.elsewhere else cell.variant.encoder
+            encoder = cell.variant.method_name if cell.variant.external else cell.variant.encoder
             kind = cell.evaluation, encoder
             if kind not in timed:
                 timed[kind] = seconds_per_window(cell, config, machine)

@@ -100,10 +100,10 @@ class Config(Settings):
 
     def encoder_of(self, method: type[PretrainMethod]) -> tuple[type[Encoder], EncoderConfig]:
         """Return the encoder of a method's row and its config: the one that it brings, else the shared one."""
-        from methods.base import Elsewhere  # here, because torch loads slowly
+        from methods.base import External  # here, because torch loads slowly
         from methods.encoders.pretrained import PretrainedConfig
 
-        if issubclass(method, Elsewhere):
+        if issubclass(method, External):
             return method.encoder_class, PretrainedConfig(output=method.encoder_class.features)
         return sized(self.encoder)
 

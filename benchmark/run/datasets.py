@@ -245,8 +245,8 @@ def prepare_trials(config: Config, prepared: Mapping[str, Prepared]) -> None:
 def external_rows(variants: Iterable[Variant]) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
     """Yield the rows with an external encoder (weights of another group), with these encoders."""
     for variant in variants:
-        if variant.elsewhere:
-            yield variant, variant.elsewhere
+        if variant.external:
+            yield variant, variant.external
 
 
 def refuse_unusable(config: Config) -> None:
@@ -290,7 +290,7 @@ def make_plan(
     in_parts = crossfitted(config, prepared)
     roles = {variant.name: variant.facts() for variant in grid.variants}
     for variant, kind in external_rows(grid.variants):
-        roles[variant.name]["elsewhere"] = external_facts(variant, kind, config, prepared)
+        roles[variant.name]["external"] = external_facts(variant, kind, config, prepared)
     datasets = {}
     for column in config.data.columns():
         datasets[column.name] = column_facts(prepared[column.name], column, config)

@@ -46,7 +46,7 @@ from benchmark.run.crossfit import DEALT_BY, Columns, crossfitted, dealt_by
 from benchmark.training.evaluations import settings_of, version_of
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import get_method, sources_of
-from methods.base import Elsewhere, MethodConfig, PretrainMethod
+from methods.base import External, MethodConfig, PretrainMethod
 from methods.encoders import identity
 from methods.encoders.pretrained import PretrainedEncoder
 
@@ -82,9 +82,9 @@ class Variant:
         return self.name if self.method is None else self.method.name
 
     @property
-    def elsewhere(self) -> type[PretrainedEncoder] | None:
+    def external(self) -> type[PretrainedEncoder] | None:
         """Encoder of a row whose weights come from elsewhere; None for any other row."""
-        return self.method.encoder_class if self.method and issubclass(self.method, Elsewhere) else None
+        return self.method.encoder_class if self.method and issubclass(self.method, External) else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the method by name or file: only `get_method` can import a class from a file."""
@@ -114,7 +114,7 @@ def variants_of(config: Config) -> tuple[Variant, ...]:
     for label, changed in by_encoder(config).items():
         is_first = changed is config
         for row in (*methods_of(changed), *baselines_of(changed), *ablations_of(changed), *sweeps_of(changed)):
-            is_on_encoder = row.method is not None and row.elsewhere is None
+            is_on_encoder = row.method is not None and row.external is None
             if is_on_encoder and label:
                 row = replace(row, title=f"{row.title} on {label}", encoder=label)
             if is_on_encoder and not is_first:
@@ -293,7 +293,7 @@ def pretraining_of(
     method, spec = variant.method, config.corpus_spec()
     if method is None:
         return None
-    if variant.elsewhere:
+    if variant.external:
         seed = 0  # no seed of a run moves its weights
     elif config.protocol == "paper" and method.trains:
         seed = config.pretrain.seed
@@ -392,7 +392,7 @@ def subsets_of(config: Config, table: str, ratio: float) -> int:
 
 def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
     """Return why a row has no cells, by evaluation: fine-tuning of an encoder whose weights get no gradients."""
-    reason = variant.elsewhere.frozen if variant.elsewhere else ""
+    reason = variant.external.frozen if variant.external else ""
     return {table: f"it cannot be fine-tuned: {reason}" for table in tables if reason and not is_frozen(table)}
 
 
@@ -430,7 +430,7 @@ def make_grid(
                     if column in columns:
                         content[DEALT_BY] = dealt_by(columns, seed)
                     if form := (forms or {}).get((variant.method_name, column)):
-                        content["own"] = form.fingerprint
+                        content["external"] = form.fingerprint
                         cell = replace(cell, external_windows=form.folder)
                     for subset in range(subsets_of(config, table, ratio)):
                         key = cell_key(content, ratio, seed, subset)

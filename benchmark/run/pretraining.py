@@ -47,7 +47,7 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
     folder = context.store.pretrained / pretraining.key
     method = new_method(pretraining, config, device)
     learned: dict[str, Any] = {"health": []}
-    if not pretraining.variant.elsewhere:
+    if not pretraining.variant.external:
         columns = {
             column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()
         }

@@ -39,7 +39,7 @@ SMALLEST = 1e-8
 """Divisor in place of a deviation of zero."""
 NAMED = 4
 """Most weights that a message names."""
-ELSEWHERE_VERSION = 2
+EXTERNAL_VERSION = 2
 """Results version: raised with any change that can move a feature of an encoder from elsewhere."""
 Standardisation = Literal["none", "recording", "window", "window-all-leads"]
 """none: in the unit; recording, window: z-score per lead over it; window-all-leads: one z-score for all leads."""
@@ -130,7 +130,7 @@ class PretrainedEncoder(Encoder):
     def external_files(cls) -> dict[str, Any]:
         """Return what fixes its features besides its code, for content keys. Raises ValueError for a missing file."""
         return {
-            "elsewhere": ELSEWHERE_VERSION,
+            "external": EXTERNAL_VERSION,
             "signals": asdict(cls.signals),
             "weights": [digest_of(cls.file(name)) for name in cls.weights],
         }

@@ -33,7 +33,7 @@ from benchmark.run.engine import Inline
 from benchmark.run.grid import Cell, Grid, make_grid
 from benchmark.run.tasks import context_of, execute, missing
 from methods import get_method
-from methods.base import Elsewhere
+from methods.base import External
 from methods.encoders import identity
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
 from tests.benchmark.external_models import FEATURES, SIGNALS, convolution_of, write
@@ -46,7 +46,7 @@ MACHINE = Machine(torch.device("cpu"), "float32")
 
 def kind_of(word: Path) -> type[PretrainedEncoder]:
     method = get_method(str(word))
-    assert issubclass(method, Elsewhere)
+    assert issubclass(method, External)
     return method.encoder_class
 
 

@@ -168,10 +168,10 @@ def test_classes_without_a_labelled_example_are_named_at_their_column(store_root
 
 
 def test_weights_that_saw_the_test_patients_are_marked_at_every_number(write_store: WriteStore) -> None:
-    elsewhere = {
+    external = {
         "saw": {"ptb-xl": "yes", "chapman": "no"}, "pretrained_on": "PTB-XL", "licence": "MIT", "signals": "500 Hz",
     }  # fmt: skip
-    root = write_store(complete=True, alter_plan=with_role("moco", elsewhere=elsewhere))
+    root = write_store(complete=True, alter_plan=with_role("moco", external=external))
     (table,) = tables(root)
     assert score(table, 0.3, "moco", "ptb-xl", "f1")["remark"] == "saw these test patients in pretraining, on PTB-XL"
     assert score(table, 0.3, "moco", "chapman", "f1")["remark"] == ""
