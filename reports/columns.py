@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,17 @@ from reports.jackknife import JACKKNIFED, leave_one_out, with_contributions
 from reports.results import Results
 
 COLUMN_ID = ["unit", "ratio", "dataset", "metric"]
+
+
+class Replicates(NamedTuple):
+    """What the scores of a row are repeated over.
+
+    Under `strict` a seed draws its own labelled subsets, so that the mean of a seed is one replicate. Under `paper` all
+    seeds share the subsets: with several, the mean of a subset is the replicate, and seeds are a second factor.
+    """
+
+    coordinate: Literal["seed", "subset"]
+    numbers: Sequence[int]
 
 
 class UnequalTestSets(Exception):
@@ -62,9 +73,12 @@ def score_columns(
     """
     tested = [metric for metric in metrics if metric in (*JACKKNIFED, *RECALLS)]
     finished = [cell for cell in cells if cell.key in results.rows]
-    seeds = sorted({cell.seed for cell in finished})
+    by_seed = Replicates("seed", sorted({cell.seed for cell in finished}))
     headline = results.plan.headline
     for ratio in dict.fromkeys(cell.ratio for cell in finished):
+        by_subset = Replicates("subset", sorted({cell.subset for cell in finished if cell.ratio == ratio}))
+        are_shared = results.plan.config["protocol"] == "paper" and len(by_subset.numbers) > 1
+        replicates = by_subset if are_shared else by_seed
         columns = []
         patients: dict[str, Texts] = {}
         for dataset, facts in results.plan.datasets.items():
@@ -74,15 +88,22 @@ def score_columns(
             scores = _contributed_scores(results, chosen, unit, tested)
             patients[dataset] = np.unique(results.predictions(chosen[0].key).patient)
             for metric in tested:
-                rows = _rows_of_column(results, chosen, seeds, metric, scores)
+                rows = _rows_of_column(results, chosen, replicates, metric, scores)
+                seeds = {}
+                if are_shared:
+                    means = _rows_of_column(results, chosen, by_seed, metric, scores)
+                    seeds = {variant: block[:, 0] for variant, (block,) in means.items()}
                 is_crossfitted = bool(facts.get("crossfitted"))
-                columns.append(ScoreColumn(unit, ratio, dataset, metric, rows, is_crossfitted=is_crossfitted))
+                columns.append(ScoreColumn(unit, ratio, dataset, metric, rows, seeds, is_crossfitted=is_crossfitted))
         yield from columns
         averaged = [column for column in columns if column.metric in headline.metrics and column.has_scores]
         overall = overall_rows(averaged, patients)
         if overall:
             is_crossfitted = any(column.is_crossfitted for column in averaged)
-            yield ScoreColumn(unit, ratio, "", OVERALL, overall, {}, headline.margin, is_crossfitted)
+            seeds = {}
+            for row in overall if are_shared else ():
+                seeds[row] = np.mean([column.seeds[row] for column in averaged], axis=0)
+            yield ScoreColumn(unit, ratio, "", OVERALL, overall, seeds, headline.margin, is_crossfitted)
 
 
 def _contributed_scores(
@@ -114,11 +135,11 @@ def _contributed_scores(
 def _rows_of_column(
     results: Results,
     cells: Sequence[PlannedCell],
-    seeds: Sequence[int],
+    replicates: Replicates,
     metric: str,
     scores: dict[str, dict[str, Doubles]],
 ) -> dict[str, list[Doubles]]:
-    """Average the scores of a metric over labelled subsets: variant -> (S, 1 + P); NaN for a seed without a cell.
+    """Average the scores of a metric within each replicate: variant -> (S, 1 + P); NaN for one without a cell.
 
     scores: of `_contributed_scores`.
     """
@@ -126,12 +147,12 @@ def _rows_of_column(
     rows: dict[str, list[Doubles]] = {}
     for variant in results.plan.variants:
         of_variant = [cell for cell in cells if cell.variant == variant]
-        by_seed = []
-        for seed in seeds:
-            subsets = [scores[cell.key][metric] for cell in of_variant if cell.seed == seed]
-            by_seed.append(np.mean(subsets or [missing], axis=0))
+        means = []
+        for number in replicates.numbers:
+            cells_of_it = [cell for cell in of_variant if getattr(cell, replicates.coordinate) == number]
+            means.append(np.mean([scores[cell.key][metric] for cell in cells_of_it] or [missing], axis=0))
         if of_variant:
-            rows[variant] = [np.stack(by_seed)]
+            rows[variant] = [np.stack(means)]
     return rows
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.results.metrics import METRICS, Headline, has_both_signs, has_one_patient
+from benchmark.results.metrics import METRICS, has_both_signs, has_one_patient
 from benchmark.results.names import LEADS, is_frozen, numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import (
@@ -34,6 +34,7 @@ from reports.words import (
     counted,
     labels_text,
     ratio_text,
+    replicates_text,
     row_title,
     seeds_text,
     simulated_text,
@@ -129,7 +130,7 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
         *(f"Warning: {warning}." for warning in warnings(results, layout.cells)),
         *_errors(results, layout.cells),
         *_other_sources(results.plan, layout),
-        *_limits(results.plan, statistics, layout.headline),
+        *_limits(results.plan, statistics, layout),
     ]
 
 
@@ -332,12 +333,12 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
             yield f"Printed ({name}): {source.cite}. Protocol: {source.protocol}. Differs: {source.differs}."
 
 
-def _limits(plan: Plan, statistics: TableStatistics, headline: Headline) -> Iterator[str]:
+def _limits(plan: Plan, statistics: TableStatistics, layout: Layout) -> Iterator[str]:
     """State what ≈ means, what the seeds vary, the difference that can be detected, and what equivalence needs."""
     pairs = statistics.pairs
     if pairs.empty:
         return
-    seeds = int(pairs["seeds"].max())
+    headline = layout.headline
     is_strict = plan.config["protocol"] == "strict"
     varied = "the evaluation of one pretraining per row"
     if is_strict:
@@ -347,13 +348,13 @@ def _limits(plan: Plan, statistics: TableStatistics, headline: Headline) -> Iter
     yield (
         f"≈: not separable from the best with these patients and seeds, and within {100 * NEAR:g} points of it (level "
         f"{100 * LEVEL:g} %, Holm's correction over the {counted(family, 'pair')} of a column). Intervals: "
-        f"jackknife over test patients, variance over {counted(seeds, 'seed')}, which vary {varied}."
+        f"jackknife over test patients, variance over {replicates_text(plan, layout.cells)}, which vary {varied}."
     )
     now, twice, four_times = (100 * median_detectable(pairs, times) for times in DETECTABLE)
     if np.isnan(now):
         return
     text = f"Detectable difference in {headline.words} (power {100 * POWER:g} %, one test, median): {now:.1f} points"
-    if is_strict and seeds > 1:
+    if is_strict and not np.isnan(twice):
         text += f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}"
     margin = counted(round(100 * headline.margin), "point")
     needed, error = 100 * needed_error(headline.margin), 100 * median_error(pairs)

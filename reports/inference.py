@@ -135,7 +135,11 @@ def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """Compute a line per row of each column: `COLUMN_ID`, variant, mean, low, high, errors and seeds."""
     lines = []
     for column in columns:
-        tests = _tested(_family_of(list(column.rows.values()), column.is_crossfitted), column)
+        estimates = [own_estimate(total_of(blocks)) for blocks in column.rows.values()]
+        if column.seeds:
+            of_seeds = [own_estimate(column.seeds[row]) for row in column.rows]
+            estimates = [added(one, other) for one, other in zip(estimates, of_seeds, strict=True)]
+        tests = _tested(_family_of(list(column.rows.values()), column.is_crossfitted, estimates), column)
         tests["mean"] = tests["difference"]
         tests["variant"] = list(column.rows)
         lines.append(column.identity | tests)
@@ -236,14 +240,10 @@ def _tested(family: Family, column: ScoreColumn) -> dict[str, Any]:
     return tests
 
 
-def _family_of(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, estimates: Sequence[Estimate] = ()) -> Family:
-    """Make a family of scores or differences, each a list of blocks.
-
-    estimates: their variances over seeds; by default each its own.
-    """
+def _family_of(scores: Sequence[Sequence[Doubles]], is_crossfitted: bool, estimates: Sequence[Estimate]) -> Family:
+    """Make a family of scores or differences, each a list of blocks; estimates: their variances over seeds."""
     facts = pd.DataFrame([variances(blocks, is_crossfitted) for blocks in scores])
-    chosen = estimates or [own_estimate(total_of(blocks)) for blocks in scores]
-    seeds_variance, freedom = np.transpose(chosen)
+    seeds_variance, freedom = np.transpose(estimates)
     return Family(
         mean=facts["mean"].to_numpy(),
         seeds_variance=seeds_variance,

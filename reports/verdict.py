@@ -12,7 +12,16 @@ from benchmark.results.metrics import Headline
 from benchmark.results.names import is_untrained
 from benchmark.results.store import Plan
 from reports.results import Layout, Results
-from reports.words import and_text, counted, labels_text, ratio_text, row_title, simulated_text, tested_text
+from reports.words import (
+    and_text,
+    counted,
+    labels_text,
+    ratio_text,
+    replicates_text,
+    row_title,
+    simulated_text,
+    tested_text,
+)
 
 
 def verdict(
@@ -42,17 +51,20 @@ def verdict(
 def _limits(results: Results, layout: Layout, differences: pd.DataFrame, detectable: float) -> Iterator[str]:
     """Count seeds and test patients with what they detect, name the baselines, and say what does not follow."""
     plan = results.plan
-    seeds = int(differences["seeds"].max())
+    seeds = len({cell.seed for cell in layout.cells})
+    subsets = {cell.subset for cell in layout.cells}
     patients = tested_text(results, {cell.dataset for cell in layout.cells})
     baselines = [row_title(plan, name) for name in layout.variants if name in layout.baselines]
     named = "; ".join(baselines) or "none"
     detects = "" if np.isnan(detectable) else f", which detect a difference of {100 * detectable:.1f} points"
-    yield f"{counted(seeds, 'seed')}; test patients: {patients}{detects}; baselines: {named}."
+    yield f"{replicates_text(plan, layout.cells)}; test patients: {patients}{detects}; baselines: {named}."
     if not (differences["significant"] | differences["equivalent"]).all():
         yield "Not separable does not mean equal."
     if plan.config["protocol"] != "strict" or seeds < 2:
         each = "The seeds vary the evaluation: each" if seeds > 1 else "Each"
         yield f"{each} row is one pretraining; that one method is better than another does not follow."
+    if plan.config["protocol"] == "paper" and len(subsets) == 1:
+        yield "On another labelled subset a difference may be another."
 
 
 def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:

@@ -145,6 +145,13 @@ def write_files(out: Path, contents: Mapping[str, str]) -> list[Path]:
     return [out / name for name in contents]
 
 
+def replicates_text(plan: Plan, cells: Sequence[PlannedCell]) -> str:
+    """Return '8 seeds on 1 labelled subset', '5 seeds with 5 labelled subsets each' under `strict`."""
+    seeds = counted(len({cell.seed for cell in cells}), "seed")
+    subsets = counted(1 + max(cell.subset for cell in cells), "labelled subset")
+    return f"{seeds} with {subsets} each" if plan.config["protocol"] == "strict" else f"{seeds} on {subsets}"
+
+
 def subsets_text(cells: Iterable[PlannedCell]) -> str:
     """Return ', each the mean of 5 labelled subsets'; '' for one subset."""
     subsets = 1 + max(cell.subset for cell in cells)

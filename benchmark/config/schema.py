@@ -364,9 +364,10 @@ class Settings(Section):
     seeds: Listed[Seed] = [41, 42, 43, 44, 45]
     """Seeds; what one varies is said by `protocol`."""
     subsets: Count | None = None
-    """Labelled subsets per seed on which a frozen encoder is judged: by default 5 under `strict`, 1 under `paper`."""
+    """Labelled subsets on which a frozen encoder is judged: by default 5 per seed under `strict`, and 1 under `paper`,
+    where all seeds share them."""
     finetuned_subsets: Count = 1
-    """Labelled subsets per seed on which an encoder is fine-tuned (`protocol: strict`); a seed's score is the mean."""
+    """Labelled subsets per seed on which an encoder is fine-tuned."""
     validation_labels: ValidationLabels | None = None
     """Validation patients whose labels choose epochs and strengths. share: the share that is labelled for training, at
     least one per class; whole: all. By default share under `strict`, and whole under `paper` as in the papers' code."""

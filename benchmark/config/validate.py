@@ -92,7 +92,7 @@ def check_datasets(config: Config) -> None:
 
 
 def check_lists(config: Config) -> None:
-    """Refuse a list that names a value twice, and several subsets or folds under a protocol that has one of each."""
+    """Refuse a list that names a value twice, and several folds under a protocol that has one split."""
     data = config.data
     lists: dict[str, list[Any]] = {what: getattr(config, what) for what in ("methods", "ratios", "seeds", "evaluate")}
     lists |= {"data.datasets": data.datasets, "data.task": data.task, "data.pretrain": data.corpora}
@@ -101,10 +101,8 @@ def check_lists(config: Config) -> None:
             raise ValueError(f"{what}: {values} names a value twice")
     if config.protocol == "strict":
         return
-    several = (("subsets", config.subsets), ("finetuned_subsets", config.finetuned_subsets), ("data.folds", data.folds))
-    for what, count in several:
-        if (count or 1) > 1:
-            raise ValueError(f"{what}: {count} of them need --protocol strict; under paper all seeds share one")
+    if (data.folds or 1) > 1:
+        raise ValueError(f"data.folds: {data.folds} of them need --protocol strict; under paper there is one split")
 
 
 def check_ablations(config: Config) -> None:

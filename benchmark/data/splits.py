@@ -217,19 +217,21 @@ def labelled_subset(
     spec: TaskSpec,
     *,
     seed: int,
+    subset: int = 0,
     fewest: int = 1,
 ) -> Ints:
     """Draw the labelled share of N pseudo-trials of one side: their numbers (N,), patients (N,) and targets (N, C).
 
-    `paper`: pseudo-trials shuffled once, by `RandomState(42)` whatever the seed; the first int(windows * ratio) windows
-    count, at least one. `strict`: the first int(patients * ratio) patients count, at least `fewest`, in an order drawn
-    from the seed that begins with one patient per class.
+    `paper`: pseudo-trials shuffled by `RandomState(42)` or, for a further subset k, (42, k), whatever the seed; the
+    first int(windows * ratio) windows count, at least one. `strict`: the first int(patients * ratio) patients count, at
+    least `fewest`, in an order drawn from the seed that begins with one patient per class.
 
     Returns window numbers (n,), pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's.
     """
     per_trial, size = spec.per_trial, None
     if spec.protocol == "paper":
-        order = np.random.RandomState(SPLIT_SEED).permutation(len(trial))  # (N,)
+        shuffle = np.random.RandomState([SPLIT_SEED, subset] if subset else SPLIT_SEED)
+        order = shuffle.permutation(len(trial))  # (N,)
         size = max(1, int(len(trial) * per_trial * ratio))
     else:
         patients = _patient_order(patient, target, np.random.default_rng(seed))

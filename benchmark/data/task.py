@@ -178,7 +178,7 @@ class Sides:
             samples=samples,
         )
 
-    def labelled(self, side: str, ratio: float, seed: int, fewest: int = 1) -> Ints:
+    def labelled(self, side: str, ratio: float, seed: int, subset: int, fewest: int = 1) -> Ints:
         """Draw the labelled share of a side's windows, as the protocol says (`labelled_subset`), by number.
 
         Of recordings kept whole, it draws recordings, by their first crops, and takes all their crops, ascending.
@@ -190,7 +190,8 @@ class Sides:
             trial = trial[np.unique(self.trials.recording[trial], return_index=True)[1]]  # (R',)
         target = self.column.target[self.trials.recording[trial]]
         patient = self.trials.patient[trial]
-        drawn = labelled_subset(trial, patient, target, ratio, self.column.spec, seed=seed, fewest=fewest)
+        spec = self.column.spec
+        drawn = labelled_subset(trial, patient, target, ratio, spec, seed=seed, subset=subset, fewest=fewest)
         recording = self.trials.recording
         return np.flatnonzero(np.isin(recording, recording[drawn])) if whole else drawn
 
@@ -216,19 +217,19 @@ def sides_for_tasks(column: Column, *, device: torch.device, tested: bool = True
     return Sides(column, trials, numbers, tuple(problems), device)
 
 
-def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
-    """Make the task with the labelled training windows of a ratio and a seed.
+def task_on(sides: Sides, *, ratio: float, seed: int, subset: int = 0) -> Task:
+    """Make the task with the labelled training windows of a ratio, a seed and, under `paper`, a number of the subset.
 
     The notes name empty sides and classes without a labelled window. Where validation labels are shared, they are drawn
     as those of the training side; under protocol `strict` they are of at least one patient per class.
     """
     column = sides.column
-    subset = sides.labelled("train", ratio, seed)
-    train, crops, validation = sides.windows(subset), None, sides.validation
+    labelled_windows = sides.labelled("train", ratio, seed, subset)
+    train, crops, validation = sides.windows(labelled_windows), None, sides.validation
     if column.data.segmentation.kind == "recordings":
-        crops = sides.crops(np.unique(sides.trials.recording[subset]))
+        crops = sides.crops(np.unique(sides.trials.recording[labelled_windows]))
     if column.spec.validation_labels == "share" and len(sides.numbers["validation"]):
-        shared = sides.labelled("validation", ratio, seed, fewest=len(column.data.classes))
+        shared = sides.labelled("validation", ratio, seed, subset, fewest=len(column.data.classes))
         validation = sides.windows(np.sort(shared))
     notes = list(sides.problems)
     labelled = train.truth().sum(axis=0)  # (C,)

@@ -160,7 +160,7 @@ def folds_of(inputs: CellInput, column: Column, known: Shared) -> list[Task]:
         key = column.spec, is_tested, part
         if key not in known.sides:
             known.sides[key] = sides_for_tasks(column, device=device, tested=is_tested, part=part)
-        tasks.append(task_on(known.sides[key], ratio=cell.ratio, seed=cell.draw_seed))
+        tasks.append(task_on(known.sides[key], ratio=cell.ratio, seed=cell.draw_seed, subset=cell.subset))
     return tasks
 
 

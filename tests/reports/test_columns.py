@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmark.results.names import OVERALL
 from reports.columns import ScoreColumn, UnequalTestSets, overall_rows, score_columns
+from reports.inference import intervals
 from reports.load import load
 from tests.reports.conftest import Scatter, simulated_predictions
 
@@ -75,3 +76,28 @@ def test_what_a_patient_adds_to_columns_of_one_dataset_is_summed_before_it_is_sq
     assert of_a[:, 1:] == pytest.approx(np.array([[0.1, 0.2 + 0.4, 0.8]]) / 3)
     assert of_b[:, 1:] == pytest.approx(np.array([[1.6, 3.2]]) / 3)
     assert of_a[0, 0] + of_b[0, 0] == pytest.approx(0.5)
+
+
+def test_subsets_that_all_seeds_share_are_the_replicates_and_seeds_a_second_factor(
+    write_predictions: WritePredictions,
+) -> None:
+    simulated = simulated_predictions(np.random.default_rng(3), methods=2, seeds=6, patients=30, scatter=Scatter())
+    predictions = {}
+    for (number, run), test in simulated.items():
+        predictions[f"m{number}", "ptb-xl", 0.1, run] = test
+    runs = load(write_predictions(predictions))
+    cells = [replace(cell, seed=41 + cell.seed % 2, subset=cell.seed // 2) for cell in runs.plan.cells]
+    for protocol, means in (("paper", (3, 2)), ("strict", (2, 0))):
+        plan = replace(runs.plan, config=runs.plan.config | {"protocol": protocol}, cells=cells)
+        column, overall = score_columns(replace(runs, plan=plan), cells, ["auroc"], "heartbeat")
+        (block,) = column.rows["m0"]
+        assert (len(block), len(column.seeds.get("m0", ()))) == means
+        scores = [roc_auc_score(one.truth, one.probability) for (number, _), one in simulated.items() if number == 0]
+        by_run = np.reshape(scores, (3, 2))  # (subsets, seeds)
+        assert block[:, 0] == pytest.approx(by_run.mean(axis=1 if protocol == "paper" else 0))
+        if protocol == "paper":
+            assert column.seeds["m0"] == pytest.approx(by_run.mean(axis=0))
+            assert overall.seeds["m0"] == pytest.approx(column.seeds["m0"])
+            of_score = intervals([column]).iloc[0]
+            of_subsets = by_run.mean(axis=1).var(ddof=1) / 3 + by_run.mean(axis=0).var(ddof=1) / 2
+            assert of_score["seeds_se"] ** 2 == pytest.approx(of_subsets)

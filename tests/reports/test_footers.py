@@ -79,7 +79,7 @@ def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root
     statistics = TableStatistics(pairs=pd.DataFrame([column | detectable]))
     *_, mark, last = footers_of(results, statistics)
     assert mark.startswith("≈: not separable from the best with these patients and seeds, and within 5 points")
-    assert mark.endswith("over 2 seeds, which vary the evaluation of one pretraining per row.")
+    assert mark.endswith("over 2 seeds on 1 labelled subset, which vary the evaluation of one pretraining per row.")
     assert last == (
         "Detectable difference in Overall (power 80 %, one test, median): 5.0 points. To show two equal rows to be "
         "within 2 points with the same power, a standard error of 0.68 points is needed before Holm's correction; the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -15,8 +16,9 @@ from tests.reports.conftest import CONFIG
 READER = {"role": "method", "of": "", "hyperparameter": "", "value": None, "reads_reports": True}
 
 
-def results_of(protocol: str = "strict", *ratios: float) -> tuple[Results, Layout]:
-    cells = [PlannedCell("0" * 16, "pmq", "finetune", "ptb-xl", ratio, 41) for ratio in ratios or (0.3, 0.01)]
+def results_of(protocol: str = "strict", *ratios: float, seeds: int = 5, subsets: int = 1) -> tuple[Results, Layout]:
+    places = product(ratios or (0.3, 0.01), range(41, 41 + seeds), range(subsets))
+    cells = [PlannedCell("0" * 16, "pmq", "finetune", "ptb-xl", *place) for place in places]
     plan = Plan(
         key="0" * 16,
         config=CONFIG | {"protocol": protocol},
@@ -63,7 +65,10 @@ def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_wher
         "Worse: MoCo at 30 %.",
     ]
     detects = "which detect a difference of 12.3 points"
-    assert limits == f"5 seeds; test patients: , {detects}; baselines: none. Not separable does not mean equal."
+    assert limits == (
+        f"5 seeds with 1 labelled subset each; test patients: , {detects}; baselines: none. Not separable does not "
+        "mean equal."
+    )
     assert first == (
         "30 % of the labels, mean AUROC minus that of Random in points: higher: ETP (reads reports) +9.0 "
         "(7.0 to 11.0), PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."
@@ -80,7 +85,7 @@ def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_wher
 def test_networks_of_one_pretraining_are_no_methods(protocol: str, seeds: int) -> None:
     """Untrained encoders differ from seed to seed under `paper` too; that counts as no pretraining."""
     lines = differences([(0.3, "pmq", 4.0, "significant")], seeds=seeds)
-    _, limits, *_ = verdict(*results_of(protocol), lines, NO_BASELINE)
+    _, limits, *_ = verdict(*results_of(protocol, seeds=seeds), lines, NO_BASELINE)
     assert "row is one pretraining; that one method is better than another does not follow." in limits
 
 
@@ -106,4 +111,12 @@ def test_a_verdict_names_the_baselines_that_were_there() -> None:
     results, layout = results_of()
     there = replace(layout, variants=("pmq", "random"), baselines=frozenset({"random"}))
     _, limits, *_ = verdict(results, there, differences([(0.3, "pmq", 4.0, "")]), NO_BASELINE)
-    assert limits.startswith("5 seeds; test patients: ; baselines: Random.")
+    assert limits.startswith("5 seeds with 1 labelled subset each; test patients: ; baselines: Random.")
+
+
+def test_a_verdict_counts_the_labelled_subsets_that_the_seeds_of_paper_share() -> None:
+    lines = differences([(0.3, "pmq", 4.0, "")])
+    for subsets, counted in ((1, "5 seeds on 1 labelled subset"), (4, "5 seeds on 4 labelled subsets")):
+        _, limits, *_ = verdict(*results_of("paper", subsets=subsets), lines, NO_BASELINE)
+        assert limits.startswith(f"{counted}; ")
+        assert limits.endswith("On another labelled subset a difference may be another.") == (subsets == 1)

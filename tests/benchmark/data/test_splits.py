@@ -156,6 +156,11 @@ def test_paper_takes_the_first_windows_of_the_authors_shuffle_whatever_the_seed(
     for seed in (41, 45):
         np.testing.assert_array_equal(subset(0.1, "paper", seed), expected)
     assert len(subset(0.01, "paper")) == 3
+    spec = TaskSpec(6, "single", "paper")
+    further = [labelled_subset(TRIAL, PATIENT, TARGET, 0.1, spec, seed=seed, subset=1) for seed in (41, 45)]
+    order = np.random.RandomState([42, 1]).permutation(60)
+    np.testing.assert_array_equal(further[0], (TRIAL[order, None] * 6 + np.arange(6)).ravel()[:36])
+    np.testing.assert_array_equal(further[1], further[0])
 
 
 @pytest.mark.parametrize("seed", range(5))

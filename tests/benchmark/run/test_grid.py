@@ -68,8 +68,8 @@ def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the
     assert all(len(drawn) == 1 for drawn in draws.values())  # the same for all rows
     assert len(set.union(*draws.values())) == len(draws)
     assert 1 + max(cell.subset for cell in grid_of(load_config(BASIC, strict)).cells) == 5
-    with pytest.raises(ConfigError, match="subsets: 3 of them need --protocol strict"):
-        load_config(BASIC, {"subsets": 3})
+    paper = grid_of(load_config(BASIC, {"subsets": 3, "evaluate": ["linear"], "ratios": [0.1]}))
+    assert {cell.subset for cell in paper.cells} == {0, 1, 2}
 
 
 def test_baselines_stand_in_every_table_and_share_the_rows_they_can() -> None:
