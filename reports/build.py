@@ -36,6 +36,7 @@ from reports.columns import ScoreColumn, UnequalTestSets, score_columns
 from reports.comparison import Comparison, comparison_of
 from reports.inference import TableStatistics, intervals, statistics_of
 from reports.jackknife import precision_of_ranking
+from reports.methods_text import bibliography, methods_text
 from reports.page import PAGE, Chapter, render_page
 from reports.results import FAILED, FINISHED, GROUP, Record, Results, cell_errors, evaluations_of, layouts
 from reports.score_tables import DASH, Table, costs_table, make_table, to_csv, to_latex, to_markdown
@@ -115,6 +116,9 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         "classes.csv": csv(classes),
         "costs.csv": csv(costs),
     }
+    main_layouts = [next(layouts(results.plan, evaluation)) for evaluation in evaluations_of(results.plan)]
+    contents["methods.md"] = methods_text(results, [one for one in main_layouts if not one.name], units[0])
+    contents["references.bib"] = bibliography(contents["methods.md"])
     if len(retrieval):
         contents["results.md"] += f"\n## Patient retrieval\n\n{retrieved_text}\n\n{markdown_table(retrieved)}\n"
         contents["retrieval.csv"] = csv(retrieval)

@@ -166,7 +166,7 @@ def _progress(results: Results, cells: Sequence[PlannedCell]) -> str:
         state, _ = results.state_of(cell.key)
         states[state] += 1
         if state == FINISHED:
-            commits.add(_commit_text(results.rows[cell.key].provenance["git"]))
+            commits.add(commit_text(results.rows[cell.key].provenance["git"]))
     text = f"Cells: {states[FINISHED]} of {len(cells)} finished"
     for state in STATES[1:]:
         if states[state]:
@@ -177,7 +177,7 @@ def _progress(results: Results, cells: Sequence[PlannedCell]) -> str:
     return f"{text}."
 
 
-def _commit_text(git: Mapping[str, Any]) -> str:
+def commit_text(git: Mapping[str, Any]) -> str:
     """Return the start of a commit and whether the code had changed since; '' for code without git."""
     if not git["commit"]:
         return ""

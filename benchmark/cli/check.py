@@ -27,6 +27,7 @@ from benchmark.data.heartbeats import WINDOW
 from benchmark.external import try_external
 from benchmark.machine import pick_device
 from benchmark.results.names import ABOUT_BASELINES, DEFAULT_TASK, EVALUATION_FACTS
+from benchmark.results.references import short_text
 from benchmark.run.costs import counted_passes, multiplications
 from benchmark.run.datasets import refuse_unusable
 from benchmark.screen import Console, note
@@ -56,7 +57,8 @@ def listing() -> dict[str, dict[str, str]]:
     beyond: dict[str, str] = {}
     for name, kind in METHODS.items():
         group = beyond if name in BEYOND else compared
-        group[name] = what_is(kind, METHODS)
+        about = what_is(kind, METHODS)
+        group[name] = about if "et al. 20" in about else about + short_text(name)
     compared["./mine.py"] = f"a file of your own: {PAGE} shows how to write one, `check` tests it"
     encoders = {name: f"{what_is(kind, ENCODERS)} {costs_of(kind())}" for name, kind in ENCODERS.items()}
     datasets = {}

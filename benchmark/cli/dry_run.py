@@ -25,6 +25,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.data.tasks import of_task
 from benchmark.machine import Machine
 from benchmark.results.names import CANDIDATE, RETRIEVAL
+from benchmark.results.references import short_text
 from benchmark.results.store import Store
 from benchmark.run.costs import estimated_updates
 from benchmark.run.datasets import (
@@ -141,9 +142,9 @@ def rows_of_all_labels(grid: Grid, config: Config) -> list[str]:
 
 
 def rows_named(grid: Grid) -> list[str]:
-    """List the rows of a grid; the candidates of a method are counted."""
+    """List the rows of a grid with their papers; the candidates of a method are counted."""
     rows = Counter(one.of if one.role == CANDIDATE else one.name for one in grid.variants)
-    return [f"{name} ({count} candidates)" if count > 1 else name for name, count in rows.items()]
+    return [f"{name} ({count} candidates)" if count > 1 else name + short_text(name) for name, count in rows.items()]
 
 
 def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:

@@ -25,7 +25,7 @@ WriteStore = Callable[..., Path]
 
 FILES = (
     "results.md", "results.tex", "results.csv", "cells.csv", "choices.csv", "intervals.csv", "pairwise.csv",
-    "classes.csv", "costs.csv", "report.html",
+    "classes.csv", "costs.csv", "report.html", "methods.md", "references.bib",
 )  # fmt: skip
 
 

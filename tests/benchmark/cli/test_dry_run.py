@@ -54,7 +54,7 @@ def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_pr
     before = lines("new/deeper/runs")
     assert list(tmp_path.iterdir()) == []
     assert before[0] == "config basic: 10 cells on 1 pretrainings, at 0.5, 0.1 of the labels x seeds 41"
-    assert before[1] == "  rows: random, pmq, features"
+    assert before[1] == "  rows: random, pmq (Sun et al. 2025), features"
     assert "  mimic-iv-ecg: 5 recordings, 55 heartbeats (estimated; not prepared yet)" in before
     assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in before, "a cell of two tables is to do once"
     assert "pretraining 0 s" not in "\n".join(before)

@@ -1,0 +1,71 @@
+"""The methods paragraph: that it says what the made-up store did, and cites what it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmark.results.store import Plan
+from reports import load
+from reports.methods_text import bibliography, methods_text
+from reports.results import layouts
+from tests.reports.conftest import write_record
+
+WriteStore = Callable[..., Path]
+RECIPE = {"optimiser": "adamw", "lr": 0.003}
+
+
+def text_of(root: Path) -> str:
+    results = load(root)
+    return methods_text(results, [next(layouts(results.plan, "finetune"))], "heartbeat")
+
+
+def write_records(root: Path, **recipe: float) -> None:
+    encoder = {"encoder": {"name": "dilated"}, "encoder_parameters": 1234, "updates": 300, "loss": [2.0, 1.0]}
+    for row, changes in (("moco", {}), ("pmq", recipe)):
+        write_record(root, row, method=row, key_content={"config": {"recipe": RECIPE | changes}}, **encoder)
+    write_record(root, "random", method="random")
+
+
+def test_the_paragraph_says_what_the_run_did(write_store: WriteStore) -> None:
+    root = write_store(complete=True)
+    write_records(root)
+    text = text_of(root)
+    for sentence in (
+        "The pretraining corpus was simulated recordings in the form of MIMIC-IV-ECG [@gow2023mimic]: 80 recordings "
+        "of 8 patients.",
+        "PTB-XL [@wagner2020ptbxl] (simulated, 30 recordings of 20 patients, 2 classes); Chapman [@zheng2020chapman] "
+        "(40 recordings of 40 patients, 2 classes), with single-label targets.",
+        "The encoder was dilated [@sun2025pmq] with 1,234 parameters.",
+        "Pretrained were MoCo [@he2020moco] (300 updates), PMQ [@sun2025pmq] (300 updates). Equal among them was the "
+        "number of epochs over their batches. All had one recipe: optimiser adamw, lr 0.003.",
+        "Random stands for one untrained encoder.",
+        "Fine-tuned (encoder and a new head, trained together): 30 % and 1 % of the training labels, seeds 41, 42.",
+        "Software: ecg-pretrain-bench, commit 0123456789ab, PyTorch 2.13.0, on cuda in float32.",
+    ):
+        assert sentence in text
+    assert "crops" not in text
+
+
+def test_a_recipe_is_named_only_where_all_have_it(write_store: WriteStore) -> None:
+    root = write_store(complete=True)
+    write_records(root, lr=0.1)
+    assert "recipe" not in text_of(root)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_exactly_the_papers_of_the_run_are_cited(write_store: WriteStore, protocol: str) -> None:
+    def under(plan: Plan) -> Plan:
+        return replace(plan, config=plan.config | {"protocol": protocol})
+
+    root = write_store(complete=True, alter_plan=under)
+    write_records(root)
+    text = text_of(root)
+    keys = set(re.findall(r"@\w+\{(\w+),", bibliography(text)))
+    assert keys == set(re.findall(r"@(\w+)", text))
+    assert {"he2020moco", "holm1979"} <= keys
+    assert "grill2020byol" not in keys
