@@ -30,6 +30,9 @@ GRID = (
     "--config tiny.yaml --data chapman=. --pretrain-dataset chapman --evaluate finetune --seeds 41 42 --device cpu "
     "--jobs 1 --workers 1"
 )
+ONE_CELL = "--config tiny.yaml --data chapman=. --pretrain-dataset chapman --device cpu --jobs 1 --workers 1"
+MOST_FUNCTIONS, MOST_FILES = 540, 66
+"""Functions and files that a command enters for one pretraining and one cell, in one process, reports apart."""
 Stack = tuple[str, ...]
 """The files of this repository on a call stack, the outermost first."""
 CELL, RECORDING, NUMBER = "- **A cell", "- **A recording", "- **A number"
@@ -88,6 +91,33 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[Stack]]:
         patch.chdir(folder)
         assert main(GRID.split()) == OK
     return noted
+
+
+@pytest.mark.slow
+def test_a_cell_from_the_command_line_enters_no_more_functions_than_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_dataset(SimulatedDataset("chapman", 30), tmp_path)
+    (tmp_path / "tiny.yaml").write_text(TINY.replace("[random, pmq]", "[pmq]"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("benchmark.cli.run.report_on", lambda *arguments: None)  # a walk of its own
+    entered: set[tuple[str, str]] = set()
+
+    def note(frame: FrameType, event: str, arg: Any) -> None:
+        code = frame.f_code
+        is_ours = code.co_filename.startswith(OURS) and not code.co_name.startswith("<")
+        if event == "call" and is_ours:
+            entered.add((code.co_filename, code.co_qualname))
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        assert main(ONE_CELL.split()) == OK
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    assert len(entered) <= MOST_FUNCTIONS
+    assert len({file for file, _ in entered}) <= MOST_FILES
 
 
 @pytest.mark.slow
