@@ -52,6 +52,8 @@ class ScoreColumn:
     """Rows whose true difference is smaller are equivalent; NaN where equivalence is not asked."""
     is_crossfitted: bool = False
     """Whether parts of the test patients have encoders of their own, in one of the datasets."""
+    is_paired: bool = True
+    """Whether a seed of all rows is the same draw of something; else their runs are independent."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -165,7 +167,8 @@ def overall_rows(columns: Sequence[ScoreColumn], patients: Mapping[str, Texts]) 
     tested = {column.dataset: tested_dataset(column.dataset) for column in columns}
     every: dict[str, Texts] = {}
     for dataset, name in tested.items():
-        every[name] = np.union1d(every.get(name, patients[dataset][:0]), patients[dataset])  # (N,)
+        others = every.get(name, patients[dataset])
+        every[name] = np.union1d(others, patients[dataset])  # (N,)
     counts = Counter[str]()
     sums: dict[str, dict[str, Doubles]] = {}
     for column in columns:

@@ -177,10 +177,15 @@ def _compared(column: ScoreColumn, pairs: Sequence[tuple[str, str]], baselines: 
     """Test the differences of pairs of rows of a column, of which untrained rows and baselines stand apart."""
     if not pairs:
         return {}
-    differences = [_difference(column.rows[first], column.rows[second]) for first, second in pairs]
+    subtract = _difference if column.is_paired else _unpaired_difference
+    differences = [subtract(column.rows[first], column.rows[second]) for first, second in pairs]
     apart = [row for row in column.rows if row in baselines or is_untrained(row)]
     scores = {row: total_of(blocks) for row, blocks in column.rows.items()}
-    estimates = moderated_variances(scores, pairs, apart)
+    if column.is_paired:
+        estimates = moderated_variances(scores, pairs, apart)
+    else:
+        own = {row: own_estimate(by_seed) for row, by_seed in scores.items()}
+        estimates = [added(own[first], own[second]) for first, second in pairs]
     if column.seeds:
         further = moderated_variances(column.seeds, pairs, apart)
         estimates = [added(one, other) for one, other in zip(estimates, further, strict=True)]
@@ -193,6 +198,21 @@ def _compared(column: ScoreColumn, pairs: Sequence[tuple[str, str]], baselines: 
 def _difference(first: Sequence[Doubles], second: Sequence[Doubles]) -> list[Doubles]:
     """Subtract the (S, 1 + P) blocks of one row from those of another, dataset by dataset."""
     return [one - other for one, other in zip(first, second, strict=True)]
+
+
+def _unpaired_difference(first: Sequence[Doubles], second: Sequence[Doubles]) -> list[Doubles]:
+    """Subtract rows of S and S' independent runs: blocks (S + S', 1 + P) whose mean has the sum of their variances."""
+    blocks = []
+    for one, other in zip(first, second, strict=True):
+        runs = [block[np.isfinite(block[:, 0])] for block in (one, other)]
+        mean = runs[0].mean(axis=0) - runs[1].mean(axis=0)  # (1 + P,)
+        total = sum(map(len, runs))
+        deviations = []
+        for block in runs:
+            scale = np.sqrt(total * (total - 1) / len(block) / max(1, len(block) - 1))
+            deviations.append(scale * (block - block.mean(axis=0)))
+        blocks.append(mean + np.vstack(deviations))
+    return blocks
 
 
 def _joined(families: Sequence[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
@@ -212,8 +232,9 @@ def _tested(family: Family, column: ScoreColumn) -> dict[str, Any]:
     is_same = error < EPSILON  # one run under two names
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(is_same, 1.0, 2 * student.sf(size / error, df))
-        p_beyond = np.where(is_same, 1.0, 2 * student.sf((size - column.margin) / error, df))
-        p_equivalent = np.where(is_same, 0.0, student.sf((column.margin - size) / error, df))
+        beyond = (size - column.margin) / error
+        p_beyond = np.where(is_same, 1.0, 2 * student.sf(beyond, df))
+        p_equivalent = np.where(is_same, 0.0, student.sf(-beyond, df))
     half = student.isf(LEVEL / 2, df) * error
     half_holm = student.isf(_holm_levels(p) / 2, df) * error
     tests = {

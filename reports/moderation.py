@@ -114,11 +114,13 @@ def ratio_p(row: Doubles, others: Doubles) -> float:
     """
     count, seeds = others.shape
     centred = others - others.mean(axis=0)
-    own = (row - others.mean(axis=0)).var(ddof=1) / (1 + 1 / count)
+    distance = row - others.mean(axis=0)  # (S,)
+    own = distance.var(ddof=1) / (1 + 1 / count)
     rest = centred.var(axis=1, ddof=1).sum() / (count - 1)
     if rest < EPSILON**2:
         return 0.0 if own > EPSILON**2 else 1.0
-    return float(fisher.sf(own / rest, seeds - 1, (count - 1) * (seeds - 1)))
+    freedom = (count - 1) * (seeds - 1)
+    return float(fisher.sf(own / rest, seeds - 1, freedom))
 
 
 def own_estimate(scores: Doubles) -> Estimate:
@@ -134,7 +136,8 @@ def prior_of(variances: Sequence[float], seeds: int, rows: int) -> Estimate:
     """Estimate the prior of variances above 0, with at most the degrees of freedom of the rows outside a pair."""
     values = np.array(variances)
     prior = common_variance(values[values > EPSILON**2], seeds - 1)
-    return prior._replace(freedom=min(prior.freedom, max(0, rows - 2) * (seeds - 1)))
+    most = max(0, rows - 2) * (seeds - 1)
+    return prior._replace(freedom=min(prior.freedom, most))
 
 
 def common_variance(seeds_variances: Doubles, freedom: int) -> Estimate:

@@ -10,7 +10,8 @@ pairs of models in a metric are one family. Without several seeds they are over 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,7 +44,7 @@ from reports.words import ONE_PATIENT, write_files
 
 NEEDED = ("recording", "patient", "label", "score", "model")
 """Columns that predictions must have."""
-OPTIONAL = {"class": "positive", "seed": "0"}
+OPTIONAL = {"class": "positive", "seed": "0", "paired": ""}
 """Column that predictions may lack -> its value then."""
 CANONICAL = {"recording": identifier, "patient": patient, "class": text, "model": text, "seed": identifier}
 """Column of texts -> what makes its cells canonical."""
@@ -100,19 +101,23 @@ def second_opinion(file: Path, further: Sequence[str] = (), rows: pd.DataFrame |
     test = next(iter(runs.values()))  # truth and patients are those of every run
     labels = test.truth.sum(axis=1)  # (n,)
     has_several_labels = len(classes) == 1 or bool((labels != 1).any())
-    are_probabilities = all(run.probability.min() >= 0 and run.probability.max() <= 1 for run in runs.values())
+    scaled = models_of_probabilities(file, runs)
     metrics = list(dict.fromkeys([*COLUMNS, *further]))
-    if not are_probabilities:
-        metrics = [metric for metric in metrics if metric in RANKED]
     has_positive = test.truth.sum(axis=0) > 0  # (C,)
-    columns = list(score_columns(runs, metrics, has_positive, multi=has_several_labels))
+    columns: list[ScoreColumn] = []
+    for column in score_columns(runs, metrics, has_positive, multi=has_several_labels):
+        models = column.rows if column.metric in RANKED else scaled
+        if models:
+            blocks = {model: column.rows[model] for model in models}
+            columns.append(replace(column, rows=blocks, is_paired=is_paired(written)))
     pairs = judged(pairwise(columns))
     scores = intervals(columns)
     scores = with_marks(scores.assign(mean_percent=100 * scores["mean"], baseline=False, n=1), pairs, HEADLINE)
     notes.append(size_note(runs))
-    if not are_probabilities:
-        notes.append("Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out.")
-    elif has_several_labels:
+    notes += scale_notes(runs, scaled)
+    if len({run.seed for run in runs}) > 1 and not is_paired(written):
+        notes.append("Seeds of different models are not paired; a column paired, yes in each line, says that they are.")
+    if has_several_labels:
         notes.append("F1 and ACC are those of each class above 0.5.")
     else:
         notes.append("F1 and ACC are those of the most probable class.")
@@ -120,6 +125,38 @@ def second_opinion(file: Path, further: Sequence[str] = (), rows: pd.DataFrame |
     notes += difference_notes(runs, pairs)
     notes += reading_notes(written, lines)
     return Opinion(scores, pairs, notes)
+
+
+def is_paired(written: pd.DataFrame) -> bool:
+    """Tell whether a column says of every line that equal seeds of two models belong together."""
+    return "paired" in written and bool(written["paired"].dropna().map(text).isin(["yes", "true", "1"]).all())
+
+
+def models_of_probabilities(file: Path, runs: Mapping[Run, Predictions]) -> list[str]:
+    """Return the models whose scores lie between 0 and 1. Raises ValueError for one of which some runs alone do."""
+    scales: dict[str, set[bool]] = {}
+    for run, test in runs.items():
+        lowest, highest = test.probability.min(), test.probability.max()
+        scales.setdefault(run.model, set()).add(bool(lowest >= 0 and highest <= 1))
+    mixed = [model for model, within in scales.items() if len(within) > 1]
+    if mixed:
+        raise ValueError(
+            f"{file}: model {mixed[0]} has scores between 0 and 1 in some seeds and beyond in others; write all of "
+            "them as probabilities, or all as logits"
+        )
+    return [model for model, within in scales.items() if within == {True}]
+
+
+def scale_notes(runs: Mapping[Run, Predictions], scaled: Collection[str]) -> Iterator[str]:
+    """Name the models whose scores are no probabilities, and those whose scores are decisions."""
+    models = dict.fromkeys(run.model for run in runs)
+    logits = [model for model in models if model not in scaled]
+    if logits:
+        yield f"Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out: {', '.join(logits)}."
+    for model in scaled:
+        values = [np.unique(test.probability) for run, test in runs.items() if run.model == model]
+        if np.isin(np.concatenate(values), [0, 1]).all():
+            yield f"{model}: every score is 0 or 1, so its AUROC is that of decisions, not of probabilities."
 
 
 def size_note(runs: Mapping[Run, Predictions]) -> str:
@@ -284,9 +321,9 @@ def with_rows(file: Path, written: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd
     if "class" not in written:
         classes = ", ".join(rows["class"].unique())
         raise ValueError(f"{file} has no class: add a column with the class that it scores, as a row does: {classes}")
-    rows = rows[rows["class"].isin(written["class"].map(text))].astype({"seed": str})
+    rows = rows[rows["class"].isin(written["class"].map(text))].astype({"seed": str}).assign(paired="yes")
     if "seed" not in written:
-        written = pd.concat([written.assign(seed=seed) for seed in rows["seed"].unique()])
+        written = pd.concat([written.assign(seed=seed, paired="yes") for seed in rows["seed"].unique()])
         notes.append(f"Each model of {file} is one run, which stands beside every seed.")
     shared = set(written["recording"].map(identifier)) & set(rows["recording"].map(identifier))
     if not shared:

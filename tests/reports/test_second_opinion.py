@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from reports.inference import statistics_of
 from reports.load import load
@@ -27,7 +28,9 @@ def exported(results: Results, file: Path) -> Path:
         names = np.unique(results.predictions(cell.key).recording)  # also its patient's
         for number in range(truth.shape[1]):
             line = {"class": number, "label": truth[:, number], "score": probability[:, number], "patient": names}
-            frames.append(pd.DataFrame(line | {"recording": names, "model": cell.variant, "seed": cell.seed}))
+            frames.append(
+                pd.DataFrame(line | {"recording": names, "model": cell.variant, "seed": cell.seed, "paired": "yes"})
+            )
     pd.concat(frames).sort_values("recording", ascending=False, kind="stable").to_csv(file, index=False)
     return file
 
@@ -200,3 +203,54 @@ def test_recordings_and_models_in_two_spellings_are_one(tmp_path: Path) -> None:
     content = file.read_text(encoding="utf-8").replace(",", ";").replace("0.", "0,")
     file.write_text(f"sep=;\n{content}", encoding="utf-16")
     pd.testing.assert_frame_equal(second_opinion(file).scores, opinion.scores)
+
+
+def lines_of(scores: dict[tuple[str, int], list[float]], **columns: str) -> pd.DataFrame:
+    """Predictions of models and seeds on eight recordings, of as many patients, of which every second is positive."""
+    names = [f"r{number}" for number in range(8)]
+    frames = []
+    for (model, seed), values in scores.items():
+        line = {
+            "recording": names,
+            "patient": names,
+            "label": [0, 1] * 4,
+            "score": values,
+            "model": model,
+            "seed": seed,
+        }
+        frames.append(pd.DataFrame(line | columns))
+    return pd.concat(frames)
+
+
+def test_a_model_with_logits_or_decisions_takes_nothing_from_the_others(tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    scores = {("a", 1): random.random(8), ("b", 1): 9 * random.normal(size=8), ("c", 1): [0.0, 1.0, 0, 1, 1, 1, 0, 0]}
+    lines_of(scores).to_csv(tmp_path / "scores.csv", index=False)  # type: ignore[arg-type]
+    opinion = second_opinion(tmp_path / "scores.csv")
+    assert opinion.scores.groupby("metric")["variant"].agg(list).to_dict() == {
+        "acc": ["a", "c"], "auroc": ["a", "b", "c"], "f1": ["a", "c"],
+    }  # fmt: skip
+    assert "Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out: b." in opinion.notes
+    assert "c: every score is 0 or 1, so its AUROC is that of decisions, not of probabilities." in opinion.notes
+    lines_of(scores | {("a", 2): 9 * random.normal(size=8)}).to_csv(tmp_path / "mixed.csv", index=False)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"mixed\.csv: model a has scores between 0 and 1 in some seeds"):
+        second_opinion(tmp_path / "mixed.csv")
+
+
+def test_seeds_are_paired_where_a_column_says_so_and_else_have_a_variance_per_model(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    scores = {(model, seed): random.random(8) for model, seeds in (("a", 4), ("b", 3)) for seed in range(seeds)}
+    for columns, paired in (({}, False), ({"paired": "yes"}, True)):
+        lines_of(scores, **columns).to_csv(tmp_path / "scores.csv", index=False)  # type: ignore[arg-type]
+        opinion = second_opinion(tmp_path / "scores.csv")
+        pair = opinion.pairs.set_index("metric").loc["auroc"]
+        assert any("are not paired" in note for note in opinion.notes) != paired
+        by_model = []
+        for model, seeds in (("a", 4), ("b", 3)):
+            by_model.append([roc_auc_score([0, 1] * 4, scores[model, seed]) for seed in range(seeds)])
+        expected = np.sqrt(np.var(by_model[0], ddof=1) / 4 + np.var(by_model[1], ddof=1) / 3)
+        if paired:
+            expected = np.std(np.subtract(by_model[0][:3], by_model[1]), ddof=1) / np.sqrt(3)
+        else:
+            assert pair["difference"] == pytest.approx(np.mean(by_model[0]) - np.mean(by_model[1]))
+        assert pair["seeds_se"] == pytest.approx(expected)
