@@ -35,7 +35,7 @@ from benchmark.results.metrics import (
 from benchmark.results.names import RECORDING, RETRIEVAL, UNITS, VALIDATION
 from benchmark.results.store import Predictions, Row
 from benchmark.run.crossfit import DEALT_BY, opened_columns, parts_of, refuse_seen
-from benchmark.run.grid import Cell, Context, spec_of
+from benchmark.run.grid import STATISTICS, Cell, Context, spec_of
 from benchmark.training.checkpoint import load_encoder
 from benchmark.training.evaluations import evaluate, evaluate_classical
 from benchmark.training.finetune import Outcome
@@ -274,12 +274,15 @@ def learn(inputs: CellInput, task: Task, known: Shared) -> Outcome:
         outcome = evaluate(
             cell.evaluation, encoder, task, inputs.config, method=method, seed=cell.draw_seed, cache=cache
         )
-    return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
+    notes = list(outcome.notes)
+    if cell.pretraining and STATISTICS in cell.pretraining.content:
+        notes.append("untrained, but for batch normalisation by unlabelled windows of the corpus")
+    return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started}, notes=notes)
 
 
 def provenance(inputs: CellInput, prepared: Prepared) -> dict[str, Any]:
     """Collect config, data, versions and device that produced a row; the corpus where its encoder was trained."""
-    trained = inputs.cell.pretraining and inputs.cell.pretraining.method.trains
+    trained = inputs.cell.pretraining and inputs.cell.pretraining.reads_corpus
     further = ("aeon", "numba") if inputs.cell.evaluation == "minirocket" else ()
     return {
         "config": inputs.config.model_dump(mode="json"),

@@ -44,13 +44,15 @@ from benchmark.results.names import (
 from benchmark.results.store import Store, cell_key
 from benchmark.run.crossfit import DEALT_BY, Columns, crossfitted, dealt_by
 from benchmark.training.evaluations import settings_of, version_of
-from benchmark.training.pretrain import PRETRAIN_VERSION
+from benchmark.training.pretrain import PRETRAIN_VERSION, has_statistics
 from methods import get_method, sources_of
 from methods.base import External, MethodConfig, PretrainMethod
 from methods.encoders import identity
 from methods.encoders.pretrained import PretrainedEncoder
 
 ALL_LABELS = 1.0
+STATISTICS = "statistics"
+"""Entry of the content of an untrained encoder whose batch normalisation is estimated: of which windows."""
 SUBSETS = {"paper": 1, "strict": 5}
 """Labelled subsets per seed by default: a probe costs next to nothing beside the pretraining that it judges."""
 
@@ -204,6 +206,11 @@ class Pretraining:
         return name if self.part is None else f"{name} part {self.part + 1}"
 
     @property
+    def reads_corpus(self) -> bool:
+        """Whether windows of the corpus move it: by training, or by the statistics of batch normalisation."""
+        return self.method.trains or STATISTICS in self.content
+
+    @property
     def trained_name(self) -> str:
         """Name of the method, with its encoder where there are several: what the time of an update depends on."""
         return name_on(self.method.name, self.variant.encoder)
@@ -305,15 +312,18 @@ def pretraining_of(
     }
     if sources := sources_of(method):
         content["file"] = sources
+    corpora = config.data.corpora
+    is_labelled = len(corpora) == 1 and config.data.source(*corpora).classes  # else it is pretrained on whole
+    task = spec.content() if is_labelled else {"per_trial": spec.per_trial, "standardise": spec.standardise}
+    if is_estimated(config, variant):
+        content[STATISTICS] = {"task": task, "data": fingerprint, "mode": dict(mode)}
     if method.trains:
-        corpora = config.data.corpora
-        is_labelled = len(corpora) == 1 and config.data.source(*corpora).classes  # else it is pretrained on whole
         content |= {
             "version": PRETRAIN_VERSION,
             "config": asdict(variant.config),
             "epochs": config.pretrain.epochs,
             "budget": config.pretrain.budget,
-            "task": spec.content() if is_labelled else {"per_trial": spec.per_trial, "standardise": spec.standardise},
+            "task": task,
             "data": fingerprint,
             "mode": dict(mode),
         }
@@ -324,12 +334,20 @@ def pretraining_of(
     return Pretraining(digest(content), variant, seed, content)
 
 
+def is_estimated(config: Config, variant: Variant) -> bool:
+    """Tell whether an untrained encoder has its batch normalisation from windows of the corpus; config: of its row."""
+    if config.protocol == "paper" or variant.external or variant.method is None or variant.method.trains:
+        return False
+    encoder: Any = config.encoder_of(variant.method)
+    return has_statistics(*encoder)
+
+
 def pretrainings_of(
     config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str], columns: Columns
 ) -> list[Pretraining]:
     """List the pretrainings of a variant at a seed: one of each part where columns are cross-fitted and it trains."""
     whole = pretraining_of(config, variant, seed, fingerprint, mode)
-    if whole is None or not columns or not whole.method.trains:
+    if whole is None or not columns or not whole.reads_corpus:
         return [whole] if whole else []
     pretrainings = []
     for part in range(config.data.folds or 0):

@@ -11,7 +11,7 @@ import torch
 
 from benchmark.config.config import Config, with_settings
 from benchmark.data.column import Column, column_of, open_task_view
-from benchmark.data.corpus import corpus_of, corpus_trials, epoch_shape, pairs_of
+from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of
 from benchmark.data.joined import is_transport
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.task import ProbeWindows, probe_windows
@@ -21,11 +21,11 @@ from benchmark.results.names import ERROR, RECORD_FILE, WINDOWS_SHA256
 from benchmark.results.store import Store, record_bytes
 from benchmark.run.costs import encoder_costs
 from benchmark.run.crossfit import SEEN, corpus_of_part, names_seen, opened_columns, parts_of
-from benchmark.run.grid import Context, Grid, Pretraining, source_of
+from benchmark.run.grid import STATISTICS, Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, save_encoder
 from benchmark.training.health import measure
-from benchmark.training.pretrain import OnEpoch, epochs_bought, pretrain
+from benchmark.training.pretrain import OnEpoch, epochs_bought, estimate_statistics, pretrain
 from methods import sources_of
 from methods.base import PretrainMethod
 from methods.encoders.pretrained import PretrainedEncoder
@@ -55,7 +55,11 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
         if method.trains:
             learned = train(pretraining, method, probe, config, context)
         else:
-            learned = {"health": [measure(0, method.exported(), probe)]}
+            seen: dict[str, Any] = {}
+            if STATISTICS in pretraining.content:
+                corpus, _, seen = corpus_for(pretraining, method, config, context)
+                estimate_statistics(method.exported(), corpus)
+            learned = {"health": [measure(0, method.exported(), probe)]} | seen
         learned["health_sample"] = {WINDOWS_SHA256: probe.source}
     facts = {
         "method": method.name,
@@ -80,20 +84,29 @@ def new_method(pretraining: Pretraining, config: Config, device: torch.device) -
     return pretraining.method(encoder, pretraining.variant.config).to(device)
 
 
-def train(
-    pretraining: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
-) -> dict[str, Any]:
-    """Train a method for the epochs that its budget buys; returns history, memory and facts of the corpus."""
-    settings, device, spec = pretraining.variant.config, context.device, config.corpus_spec()
-    folder = context.store.pretrained / pretraining.key
+def corpus_for(
+    pretraining: Pretraining, method: PretrainMethod, config: Config, context: Context
+) -> tuple[Corpus, int, dict[str, Any]]:
+    """Return what an encoder learns from, its pairs, of methods that read reports too, and whom a part has seen."""
+    spec, recordings = config.corpus_spec(), None
     prepared = open_prepared(context.folders[config.data.pretrain])
-    recordings = None
     if pretraining.part is not None:
         columns = opened_columns(config, context.folders)
         recordings = corpus_of_part(prepared, columns, parts_of(columns, pretraining.seed)[pretraining.part])
     embedder = config.pretrain.text_embedder if method.needs_text else None
-    corpus = corpus_of(prepared, spec, device, embedder, recordings)
+    corpus = corpus_of(prepared, spec, context.device, embedder, recordings)
     pairs = len(corpus_trials(prepared, spec, recordings)[0]) * pairs_of(spec.per_trial)
+    seen = {} if recordings is None else {SEEN: names_seen(prepared, corpus.recording.tolist())}
+    return corpus, pairs, seen
+
+
+def train(
+    pretraining: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
+) -> dict[str, Any]:
+    """Train a method for the epochs that its budget buys; returns history, memory and facts of the corpus."""
+    settings, device = pretraining.variant.config, context.device
+    folder = context.store.pretrained / pretraining.key
+    corpus, pairs, seen = corpus_for(pretraining, method, config, context)
     shape = epoch_shape(corpus.patient_of_pair, settings.batching, settings.recipe.batch_size)
     costs = config.pretrain.pair_costs(pretraining.method)
     if device.type == "cuda":
@@ -115,7 +128,7 @@ def train(
         "peak_memory_gib": torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else None,
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
         **({"scale": list(corpus.trials.scale)} if corpus.trials.scale else {}),
-        **({} if recordings is None else {SEEN: names_seen(prepared, corpus.recording.tolist())}),
+        **seen,
     }
     return vars(history) | spent
 

@@ -34,7 +34,7 @@ def remove_unsound(
     for pretraining in grid.pretrainings:
         folder = store.pretrained / pretraining.key
         files = (folder / WEIGHTS, folder / CHECKPOINT)
-        if pretraining.method.trains and any(written_in(file, spans_of_corpus) for file in files):
+        if pretraining.reads_corpus and any(written_in(file, spans_of_corpus) for file in files):
             unsound.add(pretraining.key)
     for cell in grid.distinct_cells():
         row = store.row_file(cell.key)

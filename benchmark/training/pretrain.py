@@ -13,12 +13,13 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from benchmark.config.schema import Budget
@@ -29,12 +30,15 @@ from benchmark.process import Stopped, stop
 from benchmark.training.checkpoint import Epoch, History, resume, save_checkpoint
 from benchmark.training.health import measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
+from methods.encoders.base import Encoder, EncoderConfig
 
 WARMUP_SHARE = 0.05
 """Share of the updates of `warmup-cosine` in which the rate rises."""
 PRETRAIN_VERSION = 3
 CHECKPOINT_SECONDS = 120.0
 """Within an epoch. A killed run loses at most this."""
+MOST_WINDOWS, WINDOWS_AT_ONCE = 10_000, 250
+"""Of the corpus, from which an untrained encoder's batch normalisation is estimated."""
 OnStep = Callable[[int, int, str], None]
 OnEpoch = Callable[[History], None]
 """Called with the history after each epoch."""
@@ -139,6 +143,33 @@ def pretrain(
             on_epoch(history)
         epoch = None
     return history
+
+
+@cache
+def has_statistics(kind: type[Encoder], config: EncoderConfig) -> bool:
+    """Tell whether an encoder has batch normalisation, whose statistics are 0 and 1 before any window."""
+    with torch.random.fork_rng(devices=[]):
+        return any(isinstance(layer, nn.BatchNorm1d) for layer in kind(config).modules())
+
+
+@torch.no_grad()
+def estimate_statistics(encoder: Encoder, corpus: Corpus) -> None:
+    """Estimate batch normalisation from a window of each of at most `MOST_WINDOWS` pseudo-trials, in one pass.
+
+    An untrained encoder that normalises by 0 and 1 has features of a rank below two, which nobody would evaluate.
+    """
+    norms = [layer for layer in encoder.modules() if isinstance(layer, nn.BatchNorm1d)]
+    for layer in norms:
+        layer.reset_running_stats()
+        layer.momentum = None  # the mean over all batches
+    encoder.train()
+    trials = corpus.chosen[:: math.ceil(len(corpus.chosen) / MOST_WINDOWS)]  # (T',)
+    for trial in np.array_split(trials, math.ceil(len(trials) / WINDOWS_AT_ONCE)):
+        windows = torch.from_numpy(corpus.trials.take(trial))  # (b, S, 12)
+        encoder(windows.to(corpus.device).float())
+    for layer in norms:
+        layer.momentum = 0.1
+    encoder.eval()
 
 
 def train_step(method: PretrainMethod, optimiser: Optimizer, batch: Any, rate: float, precision: str) -> Tensor:

@@ -18,11 +18,13 @@ from benchmark.results.files import digest
 from benchmark.results.names import RECORD_FILE
 from benchmark.results.store import Store
 from benchmark.run import pretraining as pretraining_module
+from benchmark.run.grid import STATISTICS
 from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining
 from benchmark.training import pretrain as pretrain_module
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from methods.encoders.dilated import Dilated
-from tests.benchmark.run.bench import Bench, SmallConfig, cell_of
+from methods.encoders.resnet1d import ResNet1d
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
 
 
 def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench) -> None:
@@ -118,3 +120,30 @@ def test_loss_and_health_of_each_epoch_are_written_as_events(bench: Bench, tmp_p
     assert record is not None
     assert loss == [(epoch, pytest.approx(value)) for epoch, value in enumerate(record["loss"], start=1)]
     assert "health/effective_rank" in events.Tags()["scalars"]
+
+
+def test_an_untrained_batch_normalisation_has_statistics_of_the_corpus_under_strict_alone(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    """No label is read, the weights stay, and rows say so; encoders without batch normalisation keep their keys."""
+    states, contents = {}, {}
+    for protocol in ("paper", "strict"):
+        config = small_config(
+            {"methods": ["random"], "encoder": {"name": "resnet1d", "output": 8}, "protocol": protocol}
+            | {"evaluate": ["linear"], "subsets": 1, "data.segmentation.beats": "authors"}
+        )
+        bench = Bench(config, cohorts, Store(tmp_path / protocol))
+        assert bench.work_off() == 0
+        pretraining = bench.grid.pretrainings[0]
+        contents[protocol] = pretraining.content
+        states[protocol] = load_encoder(bench.store.pretrained / pretraining.key, ResNet1d).state_dict()
+        remarks = {any("unlabelled windows" in note for note in row.notes) for row in bench.rows()}
+        assert remarks == {protocol == "strict"}
+    assert STATISTICS not in contents["paper"]
+    assert contents["strict"] == contents["paper"] | {STATISTICS: contents["strict"][STATISTICS]}
+    for name, value in states["paper"].items():
+        is_statistic = name.endswith(("running_mean", "running_var", "num_batches_tracked"))
+        assert torch.equal(value, states["strict"][name]) != is_statistic
+    dilated = small_config({"methods": ["random"], "protocol": "strict", "data.segmentation.beats": "authors"})
+    (random, *_) = Bench(dilated, cohorts, Store(tmp_path / "dilated")).grid.pretrainings
+    assert STATISTICS not in random.content
