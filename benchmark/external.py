@@ -66,40 +66,40 @@ def cohorts_of(name: str) -> tuple[str, ...]:
     return tuple(cohort for cohort in COHORTS if letters(cohort) == letters(name)) or (letters(name),)
 
 
-def saw_test_patients(kind: type[PretrainedEncoder], column: Prepared) -> str:
+def saw_test_patients(encoder_class: type[PretrainedEncoder], column: Prepared) -> str:
     """Say 'yes', 'no' or 'not known': whether an encoder saw the dataset of a column, whole or in part."""
-    if kind.pretrained_on is None:
+    if encoder_class.pretrained_on is None:
         return "not known"
     tested = {*cohorts_of(column.dataset_name)}
-    seen = {cohort for name in kind.pretrained_on if not name.startswith(OTHER) for cohort in cohorts_of(name)}
+    seen = {cohort for name in encoder_class.pretrained_on if not name.startswith(OTHER) for cohort in cohorts_of(name)}
     return "yes" if tested & seen else "no"
 
 
-def pretrained_on_text(kind: type[PretrainedEncoder]) -> str:
+def pretrained_on_text(encoder_class: type[PretrainedEncoder]) -> str:
     """Name what an encoder was pretrained on: 'PTB-XL, CODE-15'; 'nothing', 'data that are not known'."""
-    if kind.pretrained_on is None:
+    if encoder_class.pretrained_on is None:
         return "data that are not known"
-    return ", ".join(name.removeprefix(OTHER) for name in kind.pretrained_on) or "nothing"
+    return ", ".join(name.removeprefix(OTHER) for name in encoder_class.pretrained_on) or "nothing"
 
 
-def check_pretrained_on(kind: type[PretrainedEncoder], names: Collection[str]) -> None:
+def check_pretrained_on(encoder_class: type[PretrainedEncoder], names: Collection[str]) -> None:
     """Raise ValueError for pretraining data by a name that neither the suite nor a run (`names`) knows."""
     known = dict.fromkeys([*COHORTS_OF, *COHORTS, *names])
     spelled = {letters(name) for name in known}
-    for name in map(str, kind.pretrained_on or ()):
+    for name in map(str, encoder_class.pretrained_on or ()):
         if not name.startswith(OTHER) and letters(name) not in spelled:
             message = unknown("pretraining data", name, known)
-            raise ValueError(f"{kind.word()}: {message}; for others write '{OTHER}{name}'")
+            raise ValueError(f"{encoder_class.word()}: {message}; for others write '{OTHER}{name}'")
 
 
-def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
+def try_external(encoder_class: type[PretrainedEncoder]) -> PretrainedEncoder:
     """Load an encoder with its weights and try it on windows of noise. Raises ValueError in one line."""
-    where, signals = kind.word(), kind.signals
-    if not kind.licence.strip():
+    where, signals = encoder_class.word(), encoder_class.signals
+    if not encoder_class.licence.strip():
         raise ValueError(f"{where}: licence is empty; state that of the weights, or 'unknown'")
-    kind.external_files()  # raises for a missing file
-    for name in kind.weights:
-        if is_lfs_pointer(kind.file(name)):
+    encoder_class.external_files()  # raises for a missing file
+    for name in encoder_class.weights:
+        if is_lfs_pointer(encoder_class.file(name)):
             raise ValueError(
                 f"{where}: {name} is a Git LFS pointer and not the weights; fetch them with `git lfs pull`"
             )
@@ -107,7 +107,7 @@ def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
     x = torch.randn(WINDOWS, signals.samples, len(ORDER), generator=generator)  # (B, S, 12)
     step = "load() has to read the weights of its network"
     try:
-        encoder = kind.loaded()
+        encoder = encoder_class.loaded()
         step = mismatch(encoder)
         with torch.no_grad():
             features, again, alone = (encoder.steps(encoder.embed(part)) for part in (x, x, x[:1]))  # (B, 1, K)
@@ -118,9 +118,11 @@ def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
     except Exception as error:  # of anyone's code
         reason = (" ".join(str(error).split()) or type(error).__name__)[-160:]
         raise ValueError(f"{where}: {step} ({type(error).__name__}: {reason})") from error
-    if features.shape != (WINDOWS, 1, kind.features):
+    if features.shape != (WINDOWS, 1, encoder_class.features):
         shape = (len(features), *features.shape[2:])
-        raise ValueError(f"{where}: features {kind.features}, but {WINDOWS} windows give {shape}; a row each is needed")
+        raise ValueError(
+            f"{where}: features {encoder_class.features}, but {WINDOWS} windows give {shape}; a row each is needed"
+        )
     if not features.isfinite().all():
         raise ValueError(f"{where}: windows of noise give numbers that are not finite; check signals.unit")
     if not torch.equal(features, again):
@@ -213,8 +215,8 @@ def missing_notes(task: Task, external: Task) -> list[str]:
     for side, windows in task.sides().items():
         without = len(windows.recordings) - len(external.sides()[side].recordings)
         if without:
-            what = ": predicted by the classes' shares of the labels" if side == "test" else ""
-            notes.append(f"{without} of {len(windows.recordings)} {side} recordings give no window of its own{what}")
+            remark = ": predicted by the classes' shares of the labels" if side == "test" else ""
+            notes.append(f"{without} of {len(windows.recordings)} {side} recordings give no window of its own{remark}")
     return notes
 
 

@@ -54,21 +54,21 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+def step(console: Console, title: str) -> Iterator[Callable[[int, int], None]]:
     """Show the progress of one step before the grid: call the result with (done, total), which may change."""
     with open_bars(console) as bars:
         started = printed = time.monotonic()
-        bar = bars.add_task(visible(what), total=None, text="")
+        bar = bars.add_task(visible(title), total=None, text="")
 
         def progress(done: int, total: int) -> None:
             nonlocal printed
             now = time.monotonic()
             bars.update(bar, completed=done, total=total, text=f"{done} of {total}")
             if done == total:
-                note(console, f"{what}: {total} in {duration(now - started)}")
+                note(console, f"{title}: {total} in {duration(now - started)}")
             elif bars.disable and now - printed >= LINE_SECONDS:
                 printed = now
-                note(console, f"{what}: {done} of {total}")
+                note(console, f"{title}: {done} of {total}")
 
         yield progress
 

@@ -92,17 +92,17 @@ def get_method(name: str) -> type[PretrainMethod]:
     from methods.base import PretrainMethod
     from methods.encoders.pretrained import PretrainedEncoder
 
-    kind: Any = find_class("method", name, METHODS, PretrainMethod, PretrainedEncoder)
-    return row_of(kind) if issubclass(kind, PretrainedEncoder) else kind
+    method_class: Any = find_class("method", name, METHODS, PretrainMethod, PretrainedEncoder)
+    return row_of(method_class) if issubclass(method_class, PretrainedEncoder) else method_class
 
 
-def find_class(what: str, name: str, table: Mapping[str, type[T]], *contracts: type) -> type[T]:
-    """Return the class of a name in `table`, or defined by a .py file; `what` is its kind in messages, e.g. 'method'.
+def find_class(noun: str, name: str, table: Mapping[str, type[T]], *contracts: type) -> type[T]:
+    """Return the class of a name in `table`, or defined by a .py file; `noun` is its kind in messages, e.g. 'method'.
 
     contracts: the class of a file extends one of them. Raises ValueError for an unknown name or an invalid file.
     """
     if name.endswith(".py"):
-        return _load_file(what, Path(name).resolve(), contracts, tuple(table))
+        return _load_file(noun, Path(name).resolve(), contracts, tuple(table))
     if name in table:
         return table[name]
     if name.endswith(WEIGHTS):
@@ -112,17 +112,17 @@ def find_class(what: str, name: str, table: Mapping[str, type[T]], *contracts: t
         )
     close = difflib.get_close_matches(name.lower(), table, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    raise ValueError(f"unknown {what} {name!r}: {hint}choose from {', '.join(table)}, or give the path of a .py file")
+    raise ValueError(f"unknown {noun} {name!r}: {hint}choose from {', '.join(table)}, or give the path of a .py file")
 
 
-def text_of(kind: type) -> bytes | None:
+def text_of(model_class: type) -> bytes | None:
     """Return source bytes of a class loaded from a file; None for a class of this package."""
-    return getattr(sys.modules[kind.__module__], _TEXT, None)
+    return getattr(sys.modules[model_class.__module__], _TEXT, None)
 
 
-def sources_of(kind: type) -> dict[str, str]:
+def sources_of(model_class: type) -> dict[str, str]:
     """Give the SHA-256 of the file that a class was loaded from, for content keys; empty for this package's classes."""
-    text = text_of(kind)
+    text = text_of(model_class)
     return {} if text is None else {"source": hashlib.sha256(text).hexdigest()}
 
 
@@ -158,27 +158,27 @@ def uninstalled_file(module: str) -> str:
     return "" if lies_at is None or set(Path(lies_at).parts) & set(INSTALLED) else lies_at
 
 
-def one_file_text(what: str, path: Path, module: str, second: str) -> str:
+def one_file_text(noun: str, path: Path, module: str, second: str) -> str:
     """Say what to do about a file that imports a module of another one."""
     return (
-        f"{what} file {path} imports {module} of {second}, and results are keyed by the one file, which holds all: "
+        f"{noun} file {path} imports {module} of {second}, and results are keyed by the one file, which holds all: "
         "move what it needs into it, or install that as a package (pip install, without -e)"
     )
 
 
-def refuse_neighbours(what: str, path: Path, source: bytes) -> None:
+def refuse_neighbours(noun: str, path: Path, source: bytes) -> None:
     """Raise ValueError where a source imports a module that lies beside its file."""
     for module in imported_by(source):
         package = path.with_name(module.partition(".")[0])
         for second in filter(Path.exists, (package.with_suffix(".py"), package)):
-            raise ValueError(one_file_text(what, path, module, str(second)))
+            raise ValueError(one_file_text(noun, path, module, str(second)))
 
 
 @cache
-def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[str, ...]) -> type:
+def _load_file(noun: str, path: Path, contracts: tuple[type, ...], taken: tuple[str, ...]) -> type:
     """The one class that a file outside the package defines; its module is named after the file's path."""
     if not path.is_file():
-        raise ValueError(f"{what} file {path} does not exist")
+        raise ValueError(f"{noun} file {path} does not exist")
     module = ModuleType(str(path))
     module.__file__, module.__package__ = str(path), ""
     sys.modules[module.__name__] = module  # dataclasses look their module up while it runs
@@ -190,12 +190,12 @@ def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[
     except (Exception, SystemExit) as error:  # the file may call sys.exit()
         del sys.modules[module.__name__]
         if isinstance(error, ImportError):
-            refuse_neighbours(what, path, text)
-        raise ValueError(f"{what} file {path}: {type(error).__name__}: {error}") from error
+            refuse_neighbours(noun, path, text)
+        raise ValueError(f"{noun} file {path}: {type(error).__name__}: {error}") from error
     for name in sorted({*imported_by(text), *sys.modules.keys() - known}):
         if second := uninstalled_file(name):
             sys.modules.pop(name, None)  # so that it is refused again
-            raise ValueError(one_file_text(what, path, name, second))
+            raise ValueError(one_file_text(noun, path, name, second))
     classes = [
         value
         for value in vars(module).values()
@@ -203,11 +203,11 @@ def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[
     ]
     if len(classes) != 1:
         wanted = " or ".join(contract.__name__ for contract in contracts)
-        raise ValueError(f"{what} file {path} defines {len(classes)} {wanted} classes: define exactly one")
+        raise ValueError(f"{noun} file {path} defines {len(classes)} {wanted} classes: define exactly one")
     name = getattr(classes[0], "name", "")
     if name in taken or not NAME.fullmatch(str(name)):
         raise ValueError(
-            f"{what} file {path}: give {classes[0].__name__} a `name` of letters, digits, blanks and _ . + - that none "
+            f"{noun} file {path}: give {classes[0].__name__} a `name` of letters, digits, blanks and _ . + - that none "
             f"of {', '.join(taken)} has"
         )
     return classes[0]

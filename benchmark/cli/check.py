@@ -55,12 +55,14 @@ def listing() -> dict[str, dict[str, str]]:
     """Return heading -> name -> line for everything that a config can name, from methods to ablations."""
     compared: dict[str, str] = {}
     beyond: dict[str, str] = {}
-    for name, kind in METHODS.items():
+    for name, method_class in METHODS.items():
         group = beyond if name in BEYOND else compared
-        about = what_is(kind, METHODS)
+        about = what_is(method_class, METHODS)
         group[name] = about if "et al. 20" in about else about + short_text(name)
     compared["./mine.py"] = f"a file of your own: {PAGE} shows how to write one, `check` tests it"
-    encoders = {name: f"{what_is(kind, ENCODERS)} {costs_of(kind())}" for name, kind in ENCODERS.items()}
+    encoders = {}
+    for name, encoder_class in ENCODERS.items():
+        encoders[name] = f"{what_is(encoder_class, ENCODERS)} {costs_of(encoder_class())}"
     datasets = {}
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
@@ -90,10 +92,10 @@ def listing() -> dict[str, dict[str, str]]:
     }
 
 
-def what_is(kind: type, kinds: Mapping[str, type]) -> str:
+def what_is(model_class: type, kinds: Mapping[str, type]) -> str:
     """Return the first line of a class's module, or of the class itself where the module holds several."""
-    beside = [other for other in kinds.values() if other.__module__ == kind.__module__]
-    described = sys.modules[kind.__module__] if len(beside) == 1 else kind
+    beside = [other for other in kinds.values() if other.__module__ == model_class.__module__]
+    described = sys.modules[model_class.__module__] if len(beside) == 1 else model_class
     text = getdoc(described) or ""
     return text.partition("\n")[0]
 
@@ -108,11 +110,11 @@ def check(arguments: Namespace, console: Console) -> int:
     """Print a line per check; returns FAILED if one fails. Raises ConfigError for an unknown name or a broken file."""
     classes = cast(Mapping[str, type], ChainMap(METHODS, ENCODERS))
     try:
-        kind: type = find_class("method or encoder", arguments.word, classes, PretrainMethod, Encoder)
+        model_class: type = find_class("method or encoder", arguments.word, classes, PretrainMethod, Encoder)
     except ValueError as error:
         raise ConfigError(f"{error}; {PAGE} shows how to write one") from None
-    refuse_missing_defaults(kind, arguments.word)
-    checks = checks_of(kind, arguments.word)
+    refuse_missing_defaults(model_class, arguments.word)
+    checks = checks_of(model_class, arguments.word)
     note(console, f"{arguments.word}: {len(checks)} checks, at most a minute")
     torch.set_num_threads(1)  # more threads are slower on tensors this small
     failed = 0
@@ -120,46 +122,48 @@ def check(arguments: Namespace, console: Console) -> int:
         line = line_of(name, run)
         note(console, line)
         failed += line.startswith("FAILED")
-    if issubclass(kind, PretrainMethod) and kind.trains:
+    if issubclass(model_class, PretrainMethod) and model_class.trains:
         with suppress(Exception):  # of anyone's code, which the checks above name
-            note(console, passes_of(kind))
+            note(console, passes_of(model_class))
     if failed:
         note(console, f"{failed} of {len(checks)} checks failed; {PAGE} has the contract")
     return FAILED if failed else OK
 
 
-def refuse_missing_defaults(kind: Any, word: str) -> None:
+def refuse_missing_defaults(model_class: Any, word: str) -> None:
     """Raise ConfigError for a config of which a field has no default: checks, and runs without --set, build it bare."""
     try:
-        kind.Config()
+        model_class.Config()
     except ValidationError as error:
         fields = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing"]
         if fields:
-            raise ConfigError(f"{word}: give a default to {', '.join(fields)} of {kind.__name__}.Config") from None
+            raise ConfigError(
+                f"{word}: give a default to {', '.join(fields)} of {model_class.__name__}.Config"
+            ) from None
     except Exception:  # the checks say what is wrong
         return
 
 
-def checks_of(kind: Any, word: str) -> dict[str, Callable[[], object]]:
+def checks_of(model_class: Any, word: str) -> dict[str, Callable[[], object]]:
     """Return the checks of a class, which the command line names by `word`, by what each says.
 
     A method is checked with the first encoder that it can train, an encoder with the first method that trains it.
     """
-    method, encoder = kind, kind
+    method, encoder = model_class, model_class
     contract: list[partial[Any]]
     overrides: dict[str, Any]
-    if issubclass(kind, PretrainedEncoder):
-        contract = [partial(promise, kind) for promise in (try_external, loads_its_weights)]
-        method, overrides = row_of(kind), {"methods": [word]}
-    elif issubclass(kind, PretrainMethod):
-        encoder = encoder_for(kind)
-        of_method = METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1]
-        contract = [partial(promise, kind, encoder) for promise in of_method]
+    if issubclass(model_class, PretrainedEncoder):
+        contract = [partial(promise, model_class) for promise in (try_external, loads_its_weights)]
+        method, overrides = row_of(model_class), {"methods": [word]}
+    elif issubclass(model_class, PretrainMethod):
+        encoder = encoder_for(model_class)
+        of_method = METHOD_CHECKS if model_class.trains else METHOD_CHECKS[:1]
+        contract = [partial(promise, model_class, encoder) for promise in of_method]
         beside = "moco" if word != "moco" else "pmq"  # for a budget that makes methods equal
         overrides = {"methods": [word, beside], "encoder": {"name": encoder.name}}
     else:
-        contract = [partial(promise, kind) for promise in ENCODER_CHECKS]
-        trainable = [method for method in METHODS.values() if method.trains and not refusal_of(method, kind)]
+        contract = [partial(promise, model_class) for promise in ENCODER_CHECKS]
+        trainable = [method for method in METHODS.values() if method.trains and not refusal_of(method, model_class)]
         method = trainable[0] if trainable else METHODS["moco"]
         overrides = {"methods": [method.name], "encoder": {"name": word}}
     checks: dict[str, Callable[[], object]] = {}
@@ -172,18 +176,18 @@ def checks_of(kind: Any, word: str) -> dict[str, Callable[[], object]]:
     return checks
 
 
-def passes_of(kind: type[PretrainMethod]) -> str:
+def passes_of(method_class: type[PretrainMethod]) -> str:
     """Say how many encoder passes an update costs per pair of windows, and how many the class states."""
-    counted = counted_passes(kind(encoder_for(kind)(), kind.Config()), WINDOW)
-    stated = f"states encoder_passes = {kind.encoder_passes:g}"
-    if sources_of(kind) and "encoder_passes" not in vars(kind):
+    counted = counted_passes(method_class(encoder_for(method_class)(), method_class.Config()), WINDOW)
+    stated = f"states encoder_passes = {method_class.encoder_passes:g}"
+    if sources_of(method_class) and "encoder_passes" not in vars(method_class):
         stated = f"does not state it: add `encoder_passes = {counted:.1f}`"
-    return f"a pair of windows costs {counted:.1f} encoder passes, and {kind.__name__} {stated}"
+    return f"a pair of windows costs {counted:.1f} encoder passes, and {method_class.__name__} {stated}"
 
 
-def encoder_for(kind: type[PretrainMethod]) -> type[Encoder]:
+def encoder_for(method_class: type[PretrainMethod]) -> type[Encoder]:
     """Return the first encoder that a method can train, or the default one."""
-    trainable = [encoder for encoder in ENCODERS.values() if not refusal_of(kind, encoder)]
+    trainable = [encoder for encoder in ENCODERS.values() if not refusal_of(method_class, encoder)]
     return trainable[0] if trainable else ENCODERS[DEFAULT]
 
 

@@ -71,9 +71,9 @@ def release_of(name: str, arguments: Namespace) -> Release:
     catalogue = read_yaml(CATALOGUE, "the catalogue")
     dataset, homes = catalogue["datasets"][name], catalogue["homes"]
     subset, home = arguments.subset or next(iter(dataset["subsets"])), vars(arguments)["from"] or next(iter(homes))
-    for what, word, known in (("subset", subset, dataset["subsets"]), ("home", home, homes)):
+    for noun, word, known in (("subset", subset, dataset["subsets"]), ("home", home, homes)):
         if word not in known:
-            raise DatasetError(f"{name} has no {what} {word!r}; there are: {', '.join(known)}")
+            raise DatasetError(f"{name} has no {noun} {word!r}; there are: {', '.join(known)}")
     root = parse_data(arguments.data).get(name) or (arguments.data_root and arguments.data_root / name)
     if root is None:
         raise DatasetError(f"no folder for {name}: use --data-root DIR or --data {name}=DIR")

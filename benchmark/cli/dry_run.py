@@ -44,17 +44,7 @@ from benchmark.screen import Console, duration, note
 from reports.words import seeds_named
 
 GIB = 2**30
-MOST_NAMED = 10
-"""Damaged files that are named; the others are counted."""
 Variants = tuple[Variant, ...] | None
-
-
-def name_damage(console: Console, work: Work) -> None:
-    """Say which files are damaged, so that what they held is computed again."""
-    for line in work.damage[:MOST_NAMED]:
-        note(console, f"damaged: {line}")
-    if len(work.damage) > MOST_NAMED:
-        note(console, f"damaged: {len(work.damage) - MOST_NAMED} more files")
 
 
 def dry_run(
@@ -128,7 +118,8 @@ def print_dry_run(
         note(console, f"  {expected}")
     cells_to_do = f"{len(work.cells)} of {cells} cells"
     note(console, f"to do: {cells_to_do}, {to_do} of {trained} pretrainings")
-    name_damage(console, work)
+    for line in work.damage_lines():
+        note(console, line)
     for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)
     return columns

@@ -57,13 +57,13 @@ def cell_seconds(config: Config, machine: Machine, sizes: Mapping[str, Size], wo
             if not isinstance(cell, Cell):
                 continue
             encoder = cell.variant.method_name if cell.variant.external else cell.variant.encoder
-            kind = cell.evaluation, encoder
-            if kind not in timed:
-                timed[kind] = seconds_per_window(cell, config, machine)
+            pair = cell.evaluation, encoder
+            if pair not in timed:
+                timed[pair] = seconds_per_window(cell, config, machine)
             seed = cell.seed if config.protocol == "strict" else 0  # seeds share a task under `paper`
             task = cell.ratio, cell.subset, seed
             if task not in tasks:
-                seconds = timed[kind].further if tasks else timed[kind].first
+                seconds = timed[pair].further if tasks else timed[pair].first
                 dataset = config.data.column(cell.dataset).dataset
                 total += windows_read(cell, sizes[dataset].windows) * seconds
                 tasks.add(task)

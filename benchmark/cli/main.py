@@ -322,7 +322,9 @@ def devices_of(arguments: Namespace) -> tuple[str, ...]:
     """Return CUDA_VISIBLE_DEVICES for a process on each device of `--devices`; () without. Raises ConfigError."""
     from benchmark.machine import visible_devices
 
-    numbers = arguments.devices or []
+    numbers = arguments.devices
+    if not numbers:
+        return ()
     visible = {str(number): name for number, name in enumerate(visible_devices())}
     if not visible.keys() >= set(numbers) or len(set(numbers)) < len(numbers):
         seen = ", ".join(visible) or "none"

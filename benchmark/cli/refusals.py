@@ -32,9 +32,9 @@ from benchmark.run.grid import Grid, select
 
 
 class Need(NamedTuple):
-    """What of a run needs an extra."""
+    """A part of a run that needs an extra."""
 
-    what: str
+    part: str
     extra: str
     packages: tuple[str, ...]
     """One of them is enough."""
@@ -54,7 +54,7 @@ def refusals(config: Config, folders: Folders, machine: Machine, arguments: Name
     """Yield a line for each missing extra or dataset, folder, engine or workers that cannot be used, a store in use."""
     for need in needs_of(config, arguments):
         if not any(map(find_spec, need.packages)):
-            yield f"{need.what} needs an extra: {install(need.extra)}, or {need.otherwise}"
+            yield f"{need.part} needs an extra: {install(need.extra)}, or {need.otherwise}"
     for name in names_of(config):
         try:
             key_listing(locate(config, name, folders), config.data.prefix_of(name))
@@ -102,7 +102,7 @@ def in_use(store: Store, holder: str) -> str:
 
 
 def needs_of(config: Config, arguments: Namespace) -> Iterator[Need]:
-    """Yield what of a run needs an extra."""
+    """Yield the parts of a run that need an extra."""
     if vars(arguments).get("tensorboard"):
         yield Need("--tensorboard", "tensorboard", ("tensorboard",), "leave it out")
     if "minirocket" in config.baselines:

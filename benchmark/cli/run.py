@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from benchmark import screen as terminal
-from benchmark.cli.dry_run import dry_run, name_damage
+from benchmark.cli.dry_run import dry_run
 from benchmark.cli.main import FAILED, OK, USAGE, config_of, folders_of, machine_of
 from benchmark.cli.refusals import are_refused, in_use, refuse_audited, select_keys
 from benchmark.config.config import Config
@@ -187,7 +187,8 @@ def work_off(
     events: folder of TensorBoard files. Raises ConfigError for an engine without workers that can be used, EngineLost
     where its scheduler ends.
     """
-    name_damage(console, work)
+    for line in work.damage_lines():
+        note(console, line)
     if not work.cells and not work.pretrainings:
         return 0
     prepare_trials(config, prepared)

@@ -145,11 +145,11 @@ def variants_of_draws(config: Config, draws: Draws) -> tuple[Variant, ...]:
     """Make a row per method and candidate, 'pmq#0', 'pmq#1', ... Raises ValueError for a value the method refuses."""
     variants = []
     for name, settings in draws.items():
-        kind = config.method_class(name)
+        method_class = config.method_class(name)
         for number, values in enumerate(settings):
-            title = f"{kind.title}, candidate {number}"
+            title = f"{method_class.title}, candidate {number}"
             method_config = config.method_config(name, values)
-            variants.append(Variant(f"{name}#{number}", title, kind, method_config, CANDIDATE, name))
+            variants.append(Variant(f"{name}#{number}", title, method_class, method_config, CANDIDATE, name))
     return tuple(variants)
 
 

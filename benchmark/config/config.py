@@ -168,24 +168,26 @@ def whole_encoder(given: Mapping[str, Any], key: str = "encoder") -> dict[str, A
     from methods.encoders.pretrained import PretrainedEncoder  # here, because torch loads slowly
 
     name = str(given.get("name", DEFAULT))
-    kind = get_encoder(name)
-    if issubclass(kind, PretrainedEncoder):
-        raise ValueError(f"{key}: {kind.name} brings weights of its own and is not pretrained; use --methods {name}")
-    allowed = [field.name for field in fields(kind.Config) if field.name not in SET_ELSEWHERE]
+    encoder_class = get_encoder(name)
+    if issubclass(encoder_class, PretrainedEncoder):
+        raise ValueError(
+            f"{key}: {encoder_class.name} brings weights of its own and is not pretrained; use --methods {name}"
+        )
+    allowed = [field.name for field in fields(encoder_class.Config) if field.name not in SET_ELSEWHERE]
     values = {field: value for field, value in given.items() if field != "name"}
     for field in values:
         if field not in allowed:
             known = [f"{key}.{other}" for other in ("name", *allowed)]
             raise ValueError(unknown("config key", f"{key}.{field}", known))
-    content = built(kind.Config, values, f"{key}.").content()
+    content = built(encoder_class.Config, values, f"{key}.").content()
     return {"name": name} | {field: content[field] for field in allowed}
 
 
 def sized(section: Mapping[str, Any]) -> tuple[type[Encoder], EncoderConfig]:
     """Return the encoder of a section and its config, without dropout, which each method sets."""
     sizes = dict(section)
-    kind = get_encoder(sizes.pop("name"))
-    return kind, kind.Config(**sizes)
+    encoder_class = get_encoder(sizes.pop("name"))
+    return encoder_class, encoder_class.Config(**sizes)
 
 
 def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:

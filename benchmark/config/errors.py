@@ -20,9 +20,9 @@ class ConfigError(ValueError):
     """An unusable config. The message is one line: the bad value, its place, the allowed values."""
 
 
-def names_of(kind: Any) -> list[str]:
+def names_of(config_type: Any) -> list[str]:
     """List the fields of a section or a method's config; empty for any other type."""
-    return list(getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", {}))
+    return list(getattr(config_type, "model_fields", None) or getattr(config_type, "__dataclass_fields__", {}))
 
 
 def sections_in(annotation: Any) -> list[Any]:
@@ -32,12 +32,12 @@ def sections_in(annotation: Any) -> list[Any]:
     return [section for part in get_args(annotation) for section in sections_in(part)]
 
 
-def resolve(kind: Any, path: Sequence[str | int]) -> tuple[list[str], list[str]]:
+def resolve(config_type: Any, path: Sequence[str | int]) -> tuple[list[str], list[str]]:
     """Return the keys that an error's path names below a config type, and those allowed at its end.
 
     In a union of sections pydantic puts the member, or the value of `kind` that selects it, into the path.
     """
-    sections, keys = [kind], list[str]()
+    sections, keys = [config_type], list[str]()
     for part in path:
         hints = {section: get_type_hints(section) for section in sections}
         inner = [types[part] for types in hints.values() if part in types]
@@ -52,14 +52,14 @@ def resolve(kind: Any, path: Sequence[str | int]) -> tuple[list[str], list[str]]
     return keys, [name for section in sections for name in names_of(section)]
 
 
-def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
+def one_line(error: ValidationError, prefix: str, config_type: Any) -> str:
     """Return a validation's error as one line, the first unknown key before others: place, value, allowed values."""
     errors = error.errors()
     first = next((entry for entry in errors if entry["type"] in UNKNOWN_KEY), errors[0])
-    keys, _ = resolve(kind, first["loc"])
+    keys, _ = resolve(config_type, first["loc"])
     key = prefix + ".".join(keys)
     if first["type"] in UNKNOWN_KEY:
-        _, allowed = resolve(kind, first["loc"][:-1])
+        _, allowed = resolve(config_type, first["loc"][:-1])
         return unknown("config key", key, [prefix + ".".join([*keys[:-1], name]) for name in allowed])
     message = first["msg"].removeprefix("Value error, ")
     if not keys:  # a check of the whole section; its message names key and value
@@ -70,14 +70,14 @@ def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
     return f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}{remedy}"
 
 
-def built(kind: Any, values: Mapping[str, Any], prefix: str) -> Any:
+def built(config_type: Any, values: Mapping[str, Any], prefix: str) -> Any:
     """Make a method's or encoder's config of plain values of the section `prefix`. Raises ValueError in one line."""
     from pydantic import ValidationError  # here, because errors of flags need none of it
     from pydantic.dataclasses import is_pydantic_dataclass
 
-    if not is_pydantic_dataclass(kind):
-        raise ValueError(f"{kind.__name__}: decorate it with pydantic.dataclasses.dataclass(frozen=True)")
+    if not is_pydantic_dataclass(config_type):
+        raise ValueError(f"{config_type.__name__}: decorate it with pydantic.dataclasses.dataclass(frozen=True)")
     try:
-        return kind(**values)
+        return config_type(**values)
     except ValidationError as error:
-        raise ValueError(one_line(error, prefix, kind)) from None
+        raise ValueError(one_line(error, prefix, config_type)) from None

@@ -83,15 +83,15 @@ for tag, first, pattern in (
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 
 
-def parse_yaml(text: str, what: str = "--set") -> Any:
-    """Return the value of a YAML text. Raises ConfigError in one line, with `what` it is of."""
+def parse_yaml(text: str, source: str = "--set") -> Any:
+    """Return the value of a YAML text. Raises ConfigError in one line, which names `source`."""
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError) as error:
         fault = " ".join(str(error).split())
     except (LookupError, AttributeError, RecursionError):  # as PyYAML raises them
         fault = "a value does not fit its tag (!!int), or lists and sections are nested too deep"
-    raise ConfigError(f"{what} is not YAML: {fault}")
+    raise ConfigError(f"{source} is not YAML: {fault}")
 
 
 def yaml_text(values: Mapping[str, Any]) -> str:
@@ -99,19 +99,19 @@ def yaml_text(values: Mapping[str, Any]) -> str:
     return str(yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
 
 
-def read_yaml(path: Path, what: str, remedy: str = "") -> dict[str, Any]:
+def read_yaml(path: Path, source: str, remedy: str = "") -> dict[str, Any]:
     """Read a YAML file of keys; the caller validates them. Raises ConfigError in one line.
 
-    what: the file in the words of an error. remedy: what helps where it has no keys.
+    source: the file in the words of an error. remedy: what helps where it has no keys.
     """
     try:
         if path.stat().st_size > LONGEST_YAML or not path.is_file():
             raise OSError(f"it is no file of at most {LONGEST_YAML:,} bytes")
-        values = parse_yaml(path.read_text(encoding="utf-8"), what)
+        values = parse_yaml(path.read_text(encoding="utf-8"), source)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{what} cannot be read as UTF-8 text: {error}{remedy}") from None
+        raise ConfigError(f"{source} cannot be read as UTF-8 text: {error}{remedy}") from None
     if not isinstance(values, dict):
-        raise ConfigError(f"{what} holds no keys{remedy}")
+        raise ConfigError(f"{source} holds no keys{remedy}")
     return values
 
 
@@ -177,8 +177,8 @@ def drop_superseded(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
     for (key, value), (section, name) in SUPERSEDED.items():
         if changes.get(key) == value:
             section_of(values, section).pop(name, None)
-    data, kind = section_of(values, "data"), changes.get("data.segmentation.kind")
-    if kind and kind != section_of(data, "segmentation").get("kind", "heartbeats"):
+    data, selected = section_of(values, "data"), changes.get("data.segmentation.kind")
+    if selected and selected != section_of(data, "segmentation").get("kind", "heartbeats"):
         data["segmentation"] = {}
 
 

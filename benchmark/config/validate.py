@@ -31,16 +31,16 @@ def check(config: Config) -> None:
     for one in by_encoder(config).values():
         encoder: Any = sized(one.encoder)
         for name in (*config.methods, *config.sweeps):
-            kind: Any = config.method_class(name)
-            try_forward(kind, config.method_config(name), one.data.cut().samples, *encoder)
+            method_class: Any = config.method_class(name)
+            try_forward(method_class, config.method_config(name), one.data.cut().samples, *encoder)
         check_sweeps(one)
 
 
-def require(what: str, names: list[str], known: Any) -> None:
+def require(noun: str, names: list[str], known: Any) -> None:
     """Refuse a name that is not among the known ones."""
     for name in names:
         if name not in known:
-            raise ValueError(unknown(what, name, known))
+            raise ValueError(unknown(noun, name, known))
 
 
 def check_names(config: Config) -> None:
@@ -57,14 +57,15 @@ def check_names(config: Config) -> None:
 
 def check_passes(config: Config) -> None:
     """Refuse a method of a file that states no `encoder_passes`, by which a budget of passes makes several equal."""
-    trained = [kind for kind in map(config.method_class, config.methods) if kind.trains]
+    trained = [method_class for method_class in map(config.method_class, config.methods) if method_class.trains]
     if config.pretrain.budget != "passes" or len(trained) == 1:
         return
-    for kind in trained:
-        if sources_of(kind) and "encoder_passes" not in vars(kind):
+    for method_class in trained:
+        if sources_of(method_class) and "encoder_passes" not in vars(method_class):
             raise ValueError(
-                f"pretrain.budget: passes needs those of {kind.name}: add `encoder_passes = N` to {kind.__name__}, "
-                f"with the N that `check {kind.__module__}` counts, or set pretrain.budget=windows"
+                f"pretrain.budget: passes needs those of {method_class.name}: add `encoder_passes = N` to "
+                f"{method_class.__name__}, with the N that `check {method_class.__module__}` counts, or set "
+                "pretrain.budget=windows"
             )
 
 
@@ -94,11 +95,11 @@ def check_datasets(config: Config) -> None:
 def check_lists(config: Config) -> None:
     """Refuse a list that names a value twice, and several folds under a protocol that has one split."""
     data = config.data
-    lists: dict[str, list[Any]] = {what: getattr(config, what) for what in ("methods", "ratios", "seeds", "evaluate")}
+    lists: dict[str, list[Any]] = {key: getattr(config, key) for key in ("methods", "ratios", "seeds", "evaluate")}
     lists |= {"data.datasets": data.datasets, "data.task": data.task, "data.pretrain": data.corpora}
-    for what, values in lists.items():
+    for key, values in lists.items():
         if len(set(values)) < len(values):
-            raise ValueError(f"{what}: {values} names a value twice")
+            raise ValueError(f"{key}: {values} names a value twice")
     if config.protocol == "strict":
         return
     if (data.folds or 1) > 1:

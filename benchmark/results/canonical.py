@@ -123,20 +123,20 @@ def spellings(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return {name: [*cells] for name, cells in written.items() if len(cells) > 1}
 
 
-def remarks(what: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
+def remarks(noun: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Say which cells of one kind were written in several ways, and which numbers a spreadsheet cut.
 
-    pairs: (what is read, what is written) of each cell; what: they are called so, in the plural.
+    pairs: (what is read, what is written) of each cell; noun: their name in the plural.
     """
     lines = []
     if several := spellings(pairs):
         first, second, *_ = next(iter(several.values()))
         lines.append(
-            f"{len(several)} {what} are written in several ways and count as one each, e.g. {first!a} and {second!a}"
+            f"{len(several)} {noun} are written in several ways and count as one each, e.g. {first!a} and {second!a}"
         )
     if numbers := rounded(written for _, written in pairs):
         lines.append(
-            f"{len(numbers)} {what} are numbers of more than 15 digits that end in zeros, e.g. {numbers[0]}: a "
+            f"{len(numbers)} {noun} are numbers of more than 15 digits that end in zeros, e.g. {numbers[0]}: a "
             "spreadsheet keeps 15 digits, so several may have become one; take them as text from their source"
         )
     return lines

@@ -59,10 +59,10 @@ def reading(path: Path, remedy: str) -> Iterator[None]:
         raise Damaged(f"{path}: {' '.join(wrong.split()) or type(error).__name__}; {remedy}") from None
 
 
-def validated(kind: type[T], values: Mapping[str, Any]) -> T:
+def validated(row_type: type[T], values: Mapping[str, Any]) -> T:
     """Make a pydantic dataclass of stored values. Raises ValueError, which names the first wrong value in one line."""
     try:
-        return kind(**values)
+        return row_type(**values)
     except ValidationError as error:
         first = error.errors()[0]
         message = first["msg"][0].lower() + first["msg"][1:]

@@ -72,13 +72,13 @@ def visible(text: str) -> str:
     return text.translate(VISIBLE)
 
 
-def unknown(what: str, name: str, allowed: Collection[str]) -> str:
+def unknown(noun: str, name: str, allowed: Collection[str]) -> str:
     """Return the message for an unknown name: the nearest in any capitals, else the first that contains it; all."""
     small = {known.lower(): known for known in allowed}
     given = name.lower()
     near = difflib.get_close_matches(given, list(small), n=1) or [known for known in small if given and given in known]
     hint = f" (did you mean {small[near[0]]!r}?)" if near else ""
-    return f"unknown {what} {name!r}{hint}; there are: {', '.join(allowed)}"
+    return f"unknown {noun} {name!r}{hint}; there are: {', '.join(allowed)}"
 
 
 class EvaluationFacts(NamedTuple):

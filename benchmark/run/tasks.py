@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from benchmark.run.engine import Inline, Pool
 
 LOOK_SECONDS = 0.5
+MOST_NAMED = 10
+"""Damaged files that are named; the others are counted."""
 Part = Pretraining | Cell  # what has a result in the store
 
 
@@ -76,6 +78,13 @@ class Work:
     cells: tuple[Cell, ...]
     damage: tuple[str, ...] = ()
     """A line for each damaged file whose content is computed again."""
+
+    def damage_lines(self) -> Iterator[str]:
+        """Yield a line for each of the first damaged files, and one that counts the others."""
+        for line in self.damage[:MOST_NAMED]:
+            yield f"damaged: {line}"
+        if len(self.damage) > MOST_NAMED:
+            yield f"damaged: {len(self.damage) - MOST_NAMED} more files"
 
 
 @dataclass(frozen=True)

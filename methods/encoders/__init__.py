@@ -35,6 +35,6 @@ def get_encoder(name: str) -> type[Encoder]:
     return find_class("encoder", name, ENCODERS, Encoder)
 
 
-def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
+def identity(encoder_class: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
     """Return what determines an encoder's numbers, for content keys: name, sizes and a file's sources."""
-    return {"name": kind.name} | config.content() | sources_of(kind) | kind.external_files()
+    return {"name": encoder_class.name} | config.content() | sources_of(encoder_class) | encoder_class.external_files()

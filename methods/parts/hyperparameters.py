@@ -76,10 +76,10 @@ class Recipe:
 def spaces_of(config: type) -> Mapping[str, Space]:
     """Return tuned hyperparameter -> space, of a method's config; a field of the recipe is named 'recipe.lr'."""
     spaces: dict[str, Space] = {}
-    for name, kind in get_type_hints(config, include_extras=True).items():
-        if hasattr(kind, "__dataclass_fields__"):
-            spaces |= {f"{name}.{inner}": space for inner, space in spaces_of(kind).items()}
-        for space in getattr(kind, "__metadata__", ()):
+    for name, annotation in get_type_hints(config, include_extras=True).items():
+        if hasattr(annotation, "__dataclass_fields__"):
+            spaces |= {f"{name}.{inner}": space for inner, space in spaces_of(annotation).items()}
+        for space in getattr(annotation, "__metadata__", ()):
             if isinstance(space, Space):
                 spaces[name] = space
     return spaces
