@@ -43,7 +43,7 @@ COLUMNS_OF = {4: 2, 7: 4, 8: 4}
 """Number of panels -> panels beside each other, where it is not as many as fit, at most three."""
 LETTER, KEY, LINE, GAP = 0.07, 0.45, 0.14, 0.06
 """Inches of a letter, of the key before an entry of a legend, of its lines and between two."""
-BASELINE_LINE: Any = {"color": "0.45", "linestyle": "--", "zorder": 0}
+BASELINE_LINE: Any = {"color": "0.45", "linestyle": "--", "zorder": 1}
 MEASURE_LABELS = {
     LOSS: "change of the loss since epoch 1\n(%; lower: learned)",
     "effective_rank": "effective rank, in dimensions\n(higher: more varied)",
