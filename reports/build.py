@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
 from benchmark.results.arrays import Floats, Ints
-from benchmark.results.metrics import NO_OTHER, RECALLS, TITLES, class_f1, macro
+from benchmark.results.metrics import METRICS, NO_OTHER, RECALLS, TITLES, class_f1, macro
 from benchmark.results.names import (
     BOTH,
     EVALUATION_TITLES,
@@ -34,6 +34,7 @@ from benchmark.results.names import (
 from benchmark.results.store import PlannedCell
 from reports.columns import ScoreColumn, UnequalTestSets, score_columns
 from reports.comparison import Comparison, comparison_of
+from reports.footers import UNLABELLED
 from reports.inference import TableStatistics, intervals, statistics_of
 from reports.jackknife import precision_of_ranking
 from reports.methods_text import bibliography, methods_text
@@ -130,7 +131,8 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         problems.append(f"further figures: {type(error).__name__}: {error}")
     problems += undrawable_titles(results.plan)
     failed = failures(results)
-    by_class = "At the smallest label share; in brackets the prevalence; mean±std over seeds."
+    metric = METRICS[results.plan.headline.curve].title
+    by_class = f"{metric} in percent, mean±std over seeds; in brackets the prevalence. classes.csv has all scores."
     chapters = [
         Chapter("Patient retrieval", retrieved_text, {"": retrieved}),
         Chapter("Scores by class", by_class, class_tables(classes, results)),
@@ -261,22 +263,34 @@ def ranking_scores(truth: Ints, probability: Floats, part: Ints | None = None) -
 
 
 def class_tables(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFrame]:
-    """Return title -> table in percent, one per dataset and evaluation, at its smallest label share."""
-    tables = {}
-    for identity, group in frame.groupby(["evaluation", "unit", "dataset"], sort=False):
-        evaluation, unit, dataset = map(str, identity)
-        ratio = group["ratio"].min()
-        shown = group[group["ratio"] == ratio].sort_values("class", kind="stable", ignore_index=True)
-        prevalence = (100 * shown["prevalence"]).map(" ({:.1f} %)".format)
-        columns = {"Class": shown["class"] + prevalence}
-        columns["Method"] = [row_title(results.plan, variant) for variant in shown["variant"]]
-        for metric in OF_A_CLASS:
-            means = 100 * shown[f"{metric}_mean"]
-            stds = 100 * shown[f"{metric}_std"]
-            columns[TITLES[metric]] = [mean_text(mean, std) for mean, std in zip(means, stds, strict=True)]
-        title = f"{EVALUATION_TITLES[evaluation]}, {results.plan.titles[dataset]}, {labels_text(ratio)}"
-        tables[f"{title}, per {unit}"] = pd.DataFrame(columns)
-    return tables
+    """Return title -> table of classes and rows in percent, one per evaluation, dataset and label share.
+
+    The share of most rows comes first, then the largest; shares at which a class has no labelled example come last.
+    """
+    lacking = set()
+    for cell, row in results.finished:
+        if any(note.startswith(UNLABELLED) for note in row.notes):
+            lacking.add((cell.evaluation, cell.dataset, cell.ratio))
+    metric = results.plan.headline.curve
+    tables = []
+    for identity, group in frame.groupby(["evaluation", "unit", "dataset", "ratio"], sort=False):
+        evaluation, unit, dataset, ratio = cast(tuple[str, str, str, float], identity)
+        prevalence = (100 * group["prevalence"]).map(" ({:.1f} %)".format)
+        means = 100 * group[f"{metric}_mean"]
+        stds = 100 * group[f"{metric}_std"]
+        texts = [mean_text(mean, std) for mean, std in zip(means, stds, strict=True)]
+        lines = group.assign(Class=group["class"] + prevalence, text=texts)
+        table = lines.pivot(index="Class", columns="variant", values="text").fillna(DASH)
+        rows = lines["variant"].unique()
+        titles = {row: row_title(results.plan, row) for row in rows}
+        table = table[rows].rename(columns=titles).rename_axis(columns=None).reset_index()
+        title = f"{EVALUATION_TITLES[evaluation]}, {results.plan.titles[dataset]}, {labels_text(ratio)}, per {unit}"
+        is_lacking = (evaluation, dataset, ratio) in lacking
+        if is_lacking:
+            title += "; a class has no labelled example"
+        tables.append((is_lacking, -len(rows), -ratio, title, table))
+    tables.sort(key=lambda table: table[:3])
+    return {title: table for *_, title, table in tables}
 
 
 RETRIEVAL_TEXT = (
