@@ -56,7 +56,7 @@ MOST_NODES, MOST_NODES_IN_A_ROOM, MOST_NODES_OF_A_TENTH = 9.4, 9.8, 16
 OPERATORS = ast.expr_context | ast.operator | ast.boolop | ast.unaryop | ast.cmpop
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 MOST_PARAMETERS = 6
-MANY_PARAMETERS = ("work_off", "wave_trains", "patient_info_nce")
+MANY_PARAMETERS = ("wave_trains", "patient_info_nce")
 """Functions of more positional parameters: a formula has as many."""
 SKIPPED = ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")
 

@@ -47,7 +47,7 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.engine import open_engine
-from benchmark.run.grid import make_grid, refuse_lone_windows, variants_of
+from benchmark.run.grid import Context, make_grid, refuse_lone_windows, variants_of
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, context_of, execute, missing
@@ -107,7 +107,8 @@ def run_grid(
             console, f"{counted(len(again), 'encoder')} of done cells, as {again[0]}: not there or damaged, made again"
         )
     events = arguments.out / "tensorboard" if arguments.tensorboard else None
-    failures = work_off(work, config, prepared, store, machine, console, events)
+    context = context_of(config, prepared, store, machine, events)
+    failures = work_off(work, context, prepared, machine, console)
     measure_again(probe, config, grid, store)
     reported = is_reported(plan, store, arguments, console)
     if failures:
@@ -173,29 +174,19 @@ def prepared_line(prepared: Prepared) -> str:
     return f"{line}; skipped {len(prepared.skipped)} ({reasons})" if reasons else line
 
 
-def work_off(
-    work: Work,
-    config: Config,
-    prepared: Mapping[str, Prepared],
-    store: Store,
-    machine: Machine,
-    console: Console,
-    events: Path | None = None,
-) -> int:
+def work_off(work: Work, context: Context, prepared: Mapping[str, Prepared], machine: Machine, console: Console) -> int:
     """Run the work, if any, under a progress display; returns the number of failed pretrainings and cells.
 
-    events: folder of TensorBoard files. Raises ConfigError for an engine without workers that can be used, EngineLost
-    where its scheduler ends.
+    Raises ConfigError for an engine without workers that can be used, EngineLost where its scheduler ends.
     """
     for line in work.damage_lines():
         note(console, line)
     if not work.cells and not work.pretrainings:
         return 0
-    prepare_trials(config, prepared)
-    context = context_of(config, prepared, store, machine, events)
+    prepare_trials(context.config, prepared)
     with (
         open_engine(machine.engine, machine.jobs, machine.devices) as engine,
-        GridProgress(console, work, store) as progress,
+        GridProgress(console, work, context.store) as progress,
     ):
         execute(work, context, engine, progress)
         return progress.failed.total()

@@ -33,7 +33,7 @@ from benchmark.results.names import CANDIDATE, CRITERIA, LINEAR
 from benchmark.results.store import Store
 from benchmark.run.datasets import locate, names_of
 from benchmark.run.grid import Cell, Grid, Variant, make_grid
-from benchmark.run.tasks import missing
+from benchmark.run.tasks import context_of, missing
 from benchmark.run.unsound import remove_unsound
 from benchmark.screen import Console, note
 from methods.parts.hyperparameters import spaces_of
@@ -67,7 +67,8 @@ def tune(arguments: Namespace, console: Console) -> int:
         tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, {}, store), console)
         work = missing(grid, store)
         note(console, f"{candidates_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
-        failures = work_off(work, config, prepared, store, machine, console)
+        context = context_of(config, prepared, store, machine)
+        failures = work_off(work, context, prepared, machine, console)
         candidates = candidates_of(draws, grid, store)
     best = candidates[candidates["chosen"] == 1].to_dict("records")
     chosen = {candidate["method"]: draws[candidate["method"]][candidate["candidate"]] for candidate in best}
