@@ -24,11 +24,17 @@ CPU = Machine(torch.device("cpu"), "float32")
 BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "baselines": []}
 
 
+class Listed(SimpleNamespace):
+    """What a grid reads of prepared data."""
+
+    __hash__ = object.__hash__
+
+
 def grid_of(config: Config, *, machine: Machine = CPU, **fingerprints: str) -> Grid:
     """The grid of a config whose corpus and columns have these fingerprints, by default those named after them."""
     made = {config.data.pretrain: "corpus"} | {c.name: f"data of {c.name}" for c in config.data.columns()}
     entries = [SimpleNamespace(fold=1)]
-    data: Any = {n: SimpleNamespace(fingerprint=text, entries=entries) for n, text in (made | fingerprints).items()}
+    data: Any = {name: Listed(fingerprint=text, entries=entries) for name, text in (made | fingerprints).items()}
     return make_grid(config, data, machine)
 
 
