@@ -38,7 +38,7 @@ PRETRAIN_VERSION = 3
 CHECKPOINT_SECONDS = 120.0
 """Within an epoch. A killed run loses at most this."""
 MOST_WINDOWS, WINDOWS_AT_ONCE = 10_000, 250
-"""Of the corpus, from which an untrained encoder's batch normalisation is estimated."""
+"""Windows of the corpus, and of a batch, from which an untrained encoder's batch normalisation is estimated."""
 OnStep = Callable[[int, int, str], None]
 OnEpoch = Callable[[History], None]
 """Called with the history after each epoch."""
