@@ -41,8 +41,8 @@ def test_the_paragraph_says_what_the_run_did(write_store: WriteStore) -> None:
         "PTB-XL [@wagner2020ptbxl] (simulated, 30 recordings of 20 patients, 2 classes); Chapman [@zheng2020chapman] "
         "(40 recordings of 40 patients, 2 classes), with single-label targets.",
         "The encoder was dilated [@sun2025pmq] with 1,234 parameters.",
-        "The pretrained methods were MoCo [@he2020moco] (300 updates), PMQ [@sun2025pmq] (300 updates). They had an equal "
-        "number of epochs over their batches. They had one recipe: optimiser adamw, lr 0.003.",
+        "The pretrained methods were MoCo [@he2020moco] (300 updates), PMQ [@sun2025pmq] (300 updates). They had "
+        "an equal number of epochs over their batches. They had one recipe: optimiser adamw, lr 0.003.",
         "Random stands for one untrained encoder.",
         "Fine-tuned (encoder and a new head, trained together): 30 % and 1 % of the training labels, seeds 41, 42.",
         "Software: ecg-pretrain-bench, commit 0123456789ab, PyTorch 2.13.0, on cuda in float32.",
