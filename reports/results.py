@@ -203,17 +203,19 @@ class Results:
 
     @cached_property
     def constant(self) -> set[tuple[Any, ...]]:
-        """Variant, evaluation, dataset and label ratio whose finished cells all have the same predictions to the bit.
+        """Variant, evaluation, dataset and label ratio whose finished cells have the same predictions for every seed.
 
-        Their scores have no deviation: nothing that a seed varies moves them.
+        Predictions on one labelled subset are compared, to the bit. Scores of these have no deviation: nothing that a
+        seed varies moves them.
         """
         first: dict[tuple[Any, ...], str] = {}
-        varied = set()
+        groups, varied = set(), set()
         for cell, _ in self.finished:
             group = tuple(getattr(cell, name) for name in GROUP)
-            if not is_identical(self, first.setdefault(group, cell.key), self, cell.key):
+            groups.add(group)
+            if not is_identical(self, first.setdefault((*group, cell.subset), cell.key), self, cell.key):
                 varied.add(group)
-        return first.keys() - varied
+        return groups - varied
 
     def varies(self, lines: pd.DataFrame) -> pd.Series[bool]:
         """Tell of each line with variant, evaluation, dataset and ratio whether the predictions of its cells differ."""
