@@ -33,7 +33,7 @@ from benchmark.results.names import (
 )
 from benchmark.results.store import PlannedCell
 from reports.columns import ScoreColumn, UnequalTestSets, score_columns
-from reports.comparison import Comparison, comparison_of
+from reports.comparison import RowComparison, comparison_of
 from reports.footers import UNLABELLED
 from reports.inference import TableStatistics, intervals, statistics_of
 from reports.jackknife import precision_of_ranking
@@ -79,7 +79,7 @@ class TestedTables(NamedTuple):
     tables: list[Table]
     intervals: dict[str, pd.DataFrame]
     pairs: dict[str, pd.DataFrame]
-    comparisons: dict[tuple[str, str], Comparison]
+    comparisons: dict[tuple[str, str], RowComparison]
     """Evaluation and unit -> what the figures show of the first table."""
     problems: list[str]
     """One line per table without statistics."""

@@ -12,7 +12,7 @@ from reports.inference import TableStatistics, both_ways, differences, pairwise
 from reports.results import Layout, Results
 
 
-class Comparison(NamedTuple):
+class RowComparison(NamedTuple):
     """The comparison of an evaluation in one unit; scores and differences are in [0, 1]."""
 
     differences: pd.DataFrame
@@ -23,17 +23,17 @@ class Comparison(NamedTuple):
     """The best baseline minus the reference of the differences, a line per label ratio; part of no family of tests."""
 
 
-def comparison_of(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> Comparison:
+def comparison_of(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> RowComparison:
     """Compare the rows of a main table and its best baseline. Raises UnequalTestSets."""
     compared = differences(statistics)
     shown = statistics.intervals
     of_baselines = shown[(shown["metric"] == OVERALL) & shown["variant"].isin(layout.baselines)]
     means = of_baselines.groupby("variant")["mean"].mean().dropna()
     if compared.empty or means.empty:
-        return Comparison(compared, shown, compared[:0])
+        return RowComparison(compared, shown, compared[:0])
     reference, best = compared["reference"].iloc[0], means.idxmax()
     shares = set(compared["ratio"])
     cells = [cell for cell in layout.cells if cell.variant in (reference, best) and cell.ratio in shares]
     columns = score_columns(results, cells, layout.headline.metrics, unit)
     pairs = both_ways(pairwise([column for column in columns if column.metric == OVERALL]))
-    return Comparison(compared, shown, pairs[pairs["variant"] == best])
+    return RowComparison(compared, shown, pairs[pairs["variant"] == best])

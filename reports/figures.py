@@ -30,7 +30,7 @@ from benchmark.results.files import write_atomic
 from benchmark.results.metrics import METRICS, RECALLS
 from benchmark.results.names import BASELINE, LEADS, METHOD, OVERALL, SWEEP
 from benchmark.results.store import Plan
-from reports.comparison import Comparison
+from reports.comparison import RowComparison
 from reports.looks import Look, looks_of, titles_of
 from reports.results import LOSS, Results, learning_curves, mean_over_subsets, role_of
 from reports.words import and_text, labels_text, ratio_text, seeds_text, unit_text
@@ -55,7 +55,7 @@ MEASURE_LABELS = {
 """Measure of a pretraining -> label of its axis."""
 
 
-class Style(NamedTuple):
+class FigureStyle(NamedTuple):
     """What all figures of a plan share: its titles and the looks of its rows."""
 
     plan: Plan
@@ -76,16 +76,16 @@ class Figure(NamedTuple):
     """Shown beside the verdict, not among the further figures."""
 
 
-def style_of(plan: Plan) -> Style:
+def style_of(plan: Plan) -> FigureStyle:
     """Choose titles and looks for the figures of a plan."""
-    return Style(plan, *titles_of(plan), looks_of(plan.variants))
+    return FigureStyle(plan, *titles_of(plan), looks_of(plan.variants))
 
 
 def draw_figures(
     results: Results,
     folder: Path,
     units: Sequence[str],
-    comparisons: Mapping[tuple[str, str], Comparison],
+    comparisons: Mapping[tuple[str, str], RowComparison],
     retrieval: pd.DataFrame,
 ) -> Iterator[Figure]:
     """Draw the figures for which a run has data.
@@ -155,7 +155,7 @@ def panels(number: int, height: float, entries: Sequence[Line2D], labels: tuple[
     return canvas, axes[:number]
 
 
-def entries_of(rows: Iterable[str], style: Style, line: Literal["-", "--", "none"] = "none") -> list[Line2D]:
+def entries_of(rows: Iterable[str], style: FigureStyle, line: Literal["-", "--", "none"] = "none") -> list[Line2D]:
     """Make the entries of rows in a legend, in the order of the tables. line: style of a line through the marker."""
     shown = set(rows)
     entries = []
@@ -171,7 +171,7 @@ def errors(lines: pd.DataFrame, end: str = "") -> NDArray[np.float64]:
     return 100 * np.array([mean - lines[f"low{end}"], lines[f"high{end}"] - mean])
 
 
-def draw_differences(comparison: Comparison, style: Style, stem: Path, words: str) -> Iterator[Figure]:
+def draw_differences(comparison: RowComparison, style: FigureStyle, stem: Path, words: str) -> Iterator[Figure]:
     """Draw each row's difference in the headline from its reference: a file of each share, and one of all.
 
     The one of all shares is yielded, or that of the only one; rows are in the order of their mean difference.
@@ -197,7 +197,7 @@ def draw_differences(comparison: Comparison, style: Style, stem: Path, words: st
         yield figure
 
 
-def difference_panels(comparison: Comparison, shares: Sequence[float], style: Style, label: str) -> Canvas:
+def difference_panels(comparison: RowComparison, shares: Sequence[float], style: FigureStyle, label: str) -> Canvas:
     """Draw the differences at some label shares, a panel of each beside the other, with the line of the baseline."""
     frame = comparison.differences[comparison.differences["ratio"].isin(shares)]
     baseline = comparison.baseline[comparison.baseline["ratio"].isin(shares)]
@@ -234,7 +234,7 @@ def difference_panels(comparison: Comparison, shares: Sequence[float], style: St
     return canvas
 
 
-def draw_label_efficiency(frame: pd.DataFrame, style: Style, stem: Path, words: str) -> Figure:
+def draw_label_efficiency(frame: pd.DataFrame, style: FigureStyle, stem: Path, words: str) -> Figure:
     """Draw a score against the share of the labels as dots beside each other, a panel per dataset."""
     metric = METRICS[style.plan.headline.curve]
     shares = sorted(frame["ratio"].unique())
@@ -260,7 +260,7 @@ def draw_label_efficiency(frame: pd.DataFrame, style: Style, stem: Path, words: 
     return save(canvas, stem.with_name(f"{stem.name}-label-efficiency"), caption)
 
 
-def draw_sweeps(frame: pd.DataFrame, style: Style, stem: Path, words: str) -> Iterator[Figure]:
+def draw_sweeps(frame: pd.DataFrame, style: FigureStyle, stem: Path, words: str) -> Iterator[Figure]:
     """Draw the headline's curve over each swept hyperparameter, the other methods as lines; a file each."""
     sweeps: dict[tuple[str, str], dict[str, Any]] = {}  # method and hyperparameter -> row -> value
     for variant in style.plan.variants:
@@ -283,7 +283,7 @@ def draw_sweeps(frame: pd.DataFrame, style: Style, stem: Path, words: str) -> It
 
 
 def sweep_panels(
-    frame: pd.DataFrame, points: pd.DataFrame, values: Mapping[str, Any], style: Style, hyperparameter: str
+    frame: pd.DataFrame, points: pd.DataFrame, values: Mapping[str, Any], style: FigureStyle, hyperparameter: str
 ) -> Canvas:
     """Draw the scores of the rows of a sweep, a panel per label share and dataset. values: row -> value."""
     order = list(values)
@@ -305,7 +305,7 @@ def sweep_panels(
     return canvas
 
 
-def draw_identifiability(points: pd.DataFrame, style: Style, stem: Path) -> Figure:
+def draw_identifiability(points: pd.DataFrame, style: FigureStyle, stem: Path) -> Figure:
     """Draw the headline of the linear probe against Recall@1 of the patient, with intervals, a panel per dataset.
 
     A panel shows all means; the intervals of few seeds may leave it.
@@ -343,7 +343,7 @@ def around(means: pd.Series[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def draw_training(curves: pd.DataFrame, style: Style, stem: Path) -> Figure:
+def draw_training(curves: pd.DataFrame, style: FigureStyle, stem: Path) -> Figure:
     """Draw loss and health of the pretrainings over their epochs, a panel per measure; a marker ends a line."""
     trained = curves[curves["measure"] == LOSS]["variant"].unique()
     curves = curves[curves["variant"].isin(trained)]

@@ -32,7 +32,7 @@ from scipy.stats import t as student
 from benchmark.results.arrays import Doubles, Ints, Positions
 from benchmark.results.names import OVERALL, UNTRAINED, is_untrained, name_on
 from reports.columns import COLUMN_ID, ScoreColumn, score_columns
-from reports.moderation import EPSILON, Estimate, added, moderated_variances, own_estimate
+from reports.moderation import EPSILON, Estimate, added, estimate_over_seeds, moderated_variances
 from reports.results import Layout, Results
 
 LEVEL, POWER = 0.05, 0.8
@@ -107,7 +107,7 @@ def variances(blocks: Sequence[Doubles], is_crossfitted: bool = False) -> ScoreV
     patients_variance = sum(_patients_variance(block[is_scored, 1:], is_crossfitted) for block in blocks)
     if is_crossfitted:
         patients_variance *= enlargement(seeds)
-    return ScoreVariance(float(total[is_scored].mean()), own_estimate(total).variance, patients_variance, seeds)
+    return ScoreVariance(float(total[is_scored].mean()), estimate_over_seeds(total).variance, patients_variance, seeds)
 
 
 def total_of(blocks: Sequence[Doubles]) -> Doubles:
@@ -135,9 +135,9 @@ def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """Compute a line per row of each column: `COLUMN_ID`, variant, mean, low, high, errors and seeds."""
     lines = []
     for column in columns:
-        estimates = [own_estimate(total_of(blocks)) for blocks in column.rows.values()]
+        estimates = [estimate_over_seeds(total_of(blocks)) for blocks in column.rows.values()]
         if column.seeds:
-            of_seeds = [own_estimate(column.seeds[row]) for row in column.rows]
+            of_seeds = [estimate_over_seeds(column.seeds[row]) for row in column.rows]
             estimates = [added(one, other) for one, other in zip(estimates, of_seeds, strict=True)]
         tests = _tested(_family_of(list(column.rows.values()), column.is_crossfitted, estimates), column)
         tests["mean"] = tests["difference"]
@@ -184,8 +184,8 @@ def _compared(column: ScoreColumn, pairs: Sequence[tuple[str, str]], baselines: 
     if column.is_paired:
         estimates = moderated_variances(scores, pairs, apart)
     else:
-        own = {row: own_estimate(by_seed) for row, by_seed in scores.items()}
-        estimates = [added(own[first], own[second]) for first, second in pairs]
+        by_row = {row: estimate_over_seeds(by_seed) for row, by_seed in scores.items()}
+        estimates = [added(by_row[first], by_row[second]) for first, second in pairs]
     if column.seeds:
         further = moderated_variances(column.seeds, pairs, apart)
         estimates = [added(one, other) for one, other in zip(estimates, further, strict=True)]

@@ -55,12 +55,12 @@ def moderated_variances(
     is_complete = np.asarray(np.isfinite(stacked).all(axis=1))  # (n,)
     standing = standing_of(stacked, np.isin(names, list(apart)) | ~is_complete)
     pool, seeds = standing.in_prior, stacked.shape[1]
-    by_pair = {pair: own_estimate(scores[pair[0]] - scores[pair[1]]) for pair in pairs}
+    by_pair = {pair: estimate_over_seeds(scores[pair[0]] - scores[pair[1]]) for pair in pairs}
     in_pool = set(np.array(names)[pool])
     alike = [by_pair[pair].variance for pair in pairs if in_pool.issuperset(pair)]
     rows = int(pool.sum())
     prior = prior_of(alike, seeds, rows)
-    residuals = [own_estimate(row - stacked[pool].mean(axis=0)) for row in stacked] if rows else []
+    residuals = [estimate_over_seeds(row - stacked[pool].mean(axis=0)) for row in stacked] if rows else []
     residual_prior = prior_of([residuals[row].variance for row in np.flatnonzero(pool)], seeds, rows)
     estimates = []
     for pair in pairs:
@@ -71,7 +71,7 @@ def moderated_variances(
         if standing.is_apart[even] or len(others) < 2 or not is_complete[odd]:
             estimates.append(by_pair[pair])
         elif standing.is_apart[odd]:
-            distance = own_estimate(stacked[odd] - stacked[others].mean(axis=0))
+            distance = estimate_over_seeds(stacked[odd] - stacked[others].mean(axis=0))
             estimates.append(added(distance, moderated(residuals[even], residual_prior)))
         else:
             estimates.append(moderated(by_pair[pair], prior))
@@ -115,15 +115,15 @@ def ratio_p(row: Doubles, others: Doubles) -> float:
     count, seeds = others.shape
     centred = others - others.mean(axis=0)
     distance = row - others.mean(axis=0)  # (S,)
-    own = distance.var(ddof=1) / (1 + 1 / count)
+    scatter = distance.var(ddof=1) / (1 + 1 / count)
     rest = centred.var(axis=1, ddof=1).sum() / (count - 1)
     if rest < EPSILON**2:
-        return 0.0 if own > EPSILON**2 else 1.0
+        return 0.0 if scatter > EPSILON**2 else 1.0
     freedom = (count - 1) * (seeds - 1)
-    return float(fisher.sf(own / rest, seeds - 1, freedom))
+    return float(fisher.sf(scatter / rest, seeds - 1, freedom))
 
 
-def own_estimate(scores: Doubles) -> Estimate:
+def estimate_over_seeds(scores: Doubles) -> Estimate:
     """Estimate the variance of the mean of the (S,) scores that there are; 0 for a single one."""
     finite = scores[np.isfinite(scores)]
     seeds = len(finite)

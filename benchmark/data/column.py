@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
-from benchmark.data.prepare import Prepared, Skipped, made_at, open_prepared
+from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.splits import (
     SIDE_OF_FOLD,
     SPLIT_SEED,
@@ -28,7 +27,6 @@ from benchmark.data.splits import (
     split_entries,
     split_into,
 )
-from benchmark.data.tasks import DatasetTask, of_task
 from benchmark.results.arrays import Ints
 
 SEVERAL_LABELS, NO_LABEL = "several labels", "no label"
@@ -178,16 +176,6 @@ class Column:
 def column_of(data: Prepared, spec: TaskSpec) -> Column:
     """Return a prepared dataset under a task, the same column for the same data and spec."""
     return Column(data, spec)
-
-
-def open_task_view(folder: Path, column: DatasetTask) -> Prepared:
-    """Open the prepared dataset in a folder under a task, as `open_prepared`. Raises FileNotFoundError."""
-    return _task_view(folder, column, made_at(folder))
-
-
-@lru_cache(maxsize=4)
-def _task_view(folder: Path, column: DatasetTask, made_at: int) -> Prepared:
-    return of_task(open_prepared(folder), column)
 
 
 def dealing_of(columns: Sequence[Column], seed: int) -> Dealing:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Entry, NamedTask
-from benchmark.data.prepare import Prepared, Skipped
+from benchmark.data.prepare import Prepared, Skipped, made_at, open_prepared
 from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK
 
@@ -78,3 +80,13 @@ def of_task(prepared: Prepared, column: DatasetTask) -> Prepared:
         first_label_counts=False,
         dataset=prepared.name,
     )
+
+
+def open_task_view(folder: Path, column: DatasetTask) -> Prepared:
+    """Open the prepared dataset in a folder under a task, as `open_prepared`. Raises FileNotFoundError."""
+    return _task_view(folder, column, made_at(folder))
+
+
+@lru_cache(maxsize=4)
+def _task_view(folder: Path, column: DatasetTask, made_at: int) -> Prepared:
+    return of_task(open_prepared(folder), column)

@@ -12,10 +12,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from benchmark.config.config import Config, with_settings
-from benchmark.data.column import Column, column_of, open_task_view
+from benchmark.data.column import Column, column_of
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import SPLIT_VERSION, Part, TaskSpec
 from benchmark.data.task import Sides, Task, sides_for_tasks, task_on
+from benchmark.data.tasks import open_task_view
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine import computer
 from benchmark.results.files import digest

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config.config import Config
-from benchmark.data.column import Column, column_of, dealing_of, open_task_view
+from benchmark.data.column import Column, column_of, dealing_of
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import Part
+from benchmark.data.tasks import open_task_view
 from benchmark.results.files import digest
 from benchmark.results.store import Store
 

@@ -305,8 +305,8 @@ def make_plan(
     }
     cells = []
     for cell in grid.cells:
-        place = cell.table, cell.dataset, cell.ratio, cell.seed, cell.subset
-        cells.append(PlannedCell(cell.key, cell.variant.name, *place))
+        coordinates = cell.table, cell.dataset, cell.ratio, cell.seed, cell.subset
+        cells.append(PlannedCell(cell.key, cell.variant.name, *coordinates))
     key = digest([content, [cell.key for cell in cells]])
     return Plan(key=key, cells=cells, warnings=list(warnings), health_windows=health_windows, **content)
 

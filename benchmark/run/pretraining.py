@@ -10,11 +10,12 @@ from typing import Any
 import torch
 
 from benchmark.config.config import Config, with_settings
-from benchmark.data.column import Column, column_of, open_task_view
+from benchmark.data.column import Column, column_of
 from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of
 from benchmark.data.joined import is_transport
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.task import ProbeWindows, probe_windows
+from benchmark.data.tasks import open_task_view
 from benchmark.machine import computer, seed_torch
 from benchmark.results.files import Damaged, write_atomic
 from benchmark.results.names import ERROR, RECORD_FILE, WINDOWS_SHA256

@@ -245,6 +245,7 @@ def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: T
 
 
 SCORES = {"f1": f1, "auroc": auroc, "log_likelihood": log_likelihood}
+"""Criterion of a choice -> its score of truth and probabilities, higher is better."""
 
 
 def validation_score(probability: Floats, task: Task, criterion: str = "") -> float:

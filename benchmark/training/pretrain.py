@@ -159,6 +159,7 @@ def estimate_statistics(encoder: Encoder, corpus: Corpus) -> None:
     An untrained encoder that normalises by 0 and 1 has features of a rank below two, which nobody would evaluate.
     """
     norms = [layer for layer in encoder.modules() if isinstance(layer, nn.BatchNorm1d)]
+    momenta = [layer.momentum for layer in norms]
     for layer in norms:
         layer.reset_running_stats()
         layer.momentum = None  # the mean over all batches
@@ -167,8 +168,8 @@ def estimate_statistics(encoder: Encoder, corpus: Corpus) -> None:
     for trial in np.array_split(trials, math.ceil(len(trials) / WINDOWS_AT_ONCE)):
         windows = torch.from_numpy(corpus.trials.take(trial))  # (b, S, 12)
         encoder(windows.to(corpus.device).float())
-    for layer in norms:
-        layer.momentum = 0.1
+    for layer, momentum in zip(norms, momenta, strict=True):
+        layer.momentum = momentum
     encoder.eval()
 
 

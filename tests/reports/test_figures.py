@@ -22,7 +22,7 @@ from benchmark.results.names import AUGMENTED, CLASSICAL_TITLES, FROZEN, SUPERVI
 from benchmark.results.store import Plan
 from methods import METHODS
 from reports import load
-from reports.comparison import Comparison
+from reports.comparison import RowComparison
 from reports.figures import (
     MEASURE_LABELS,
     SETTINGS,
@@ -49,7 +49,9 @@ def with_sweep(plan: Plan) -> Plan:
     return replace(plan, roles=roles)
 
 
-def comparison(rows: Sequence[str], shares: Sequence[float], datasets: Sequence[str], baseline: str = "") -> Comparison:
+def comparison(
+    rows: Sequence[str], shares: Sequence[float], datasets: Sequence[str], baseline: str = ""
+) -> RowComparison:
     """Rows of which each is 5 points better than the one before it, the first being the reference."""
     differences, intervals = [], []
     for share, (number, row) in product(shares, enumerate(rows)):
@@ -59,7 +61,7 @@ def comparison(rows: Sequence[str], shares: Sequence[float], datasets: Sequence[
         intervals += [("f1", share, dataset, row, 0.4 + middle / 2, 0.3, 0.8) for dataset in datasets]
     frame = pd.DataFrame(differences, columns=DIFFERENCES)
     scores = pd.DataFrame(intervals, columns=["metric", "ratio", "dataset", "variant", "mean", "low", "high"])
-    return Comparison(frame[frame["variant"] != rows[0]], scores, frame[frame["variant"] == baseline])
+    return RowComparison(frame[frame["variant"] != rows[0]], scores, frame[frame["variant"] == baseline])
 
 
 def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[..., Path], tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[...,
     compared = comparison(["random", "moco", "pmq"], [0.3, 0.01], ["ptb-xl", "chapman"])
     of_tables = {
         ("finetune", "heartbeat"): compared,
-        ("linear", "heartbeat"): Comparison(*(one[:0] for one in compared)),
+        ("linear", "heartbeat"): RowComparison(*(one[:0] for one in compared)),
     }
     where = [("ptb-xl", "recall@1"), ("ptb-xl", "recall@5"), ("chapman", "recall@1"), ("", "overall")]
     points = pd.DataFrame([("pmq", *one, 0.6, 0.5, 0.9) for one in where], columns=RETRIEVED)

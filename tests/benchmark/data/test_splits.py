@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from sklearn.utils import shuffle
 
 from benchmark.data.audit import judged_splits
-from benchmark.data.column import Column, dealing_of, open_task_view
+from benchmark.data.column import Column, dealing_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.splits import Part, Split, TaskSpec, labelled_subset
-from benchmark.data.tasks import DatasetTask, columns_of, of_task, tasks_of
+from benchmark.data.tasks import DatasetTask, columns_of, of_task, open_task_view, tasks_of
 
 CLASSES = ("a", "b", "c")
 PAPER = TaskSpec(6, "single", "paper")
