@@ -37,9 +37,10 @@ from reports.comparison import RowComparison, comparison_of
 from reports.footers import UNLABELLED
 from reports.inference import TableStatistics, intervals, statistics_of
 from reports.jackknife import precision_of_ranking
+from reports.layouts import evaluations_of, layouts
 from reports.methods_text import bibliography, methods_text
 from reports.page import PAGE, Chapter, render_page
-from reports.results import FAILED, FINISHED, GROUP, Record, Results, cell_errors, evaluations_of, layouts
+from reports.results import FAILED, FINISHED, GROUP, Record, Results, cell_errors
 from reports.score_tables import DASH, Table, costs_table, make_table, to_csv, to_latex, to_markdown
 from reports.words import (
     and_text,

@@ -9,7 +9,8 @@ import pandas as pd
 from benchmark.results.names import OVERALL
 from reports.columns import score_columns
 from reports.inference import TableStatistics, both_ways, differences, pairwise
-from reports.results import Layout, Results
+from reports.layouts import Layout
+from reports.results import Results
 
 
 class RowComparison(NamedTuple):

@@ -31,8 +31,9 @@ from benchmark.results.metrics import METRICS, RECALLS
 from benchmark.results.names import BASELINE, LEADS, METHOD, OVERALL, SWEEP
 from benchmark.results.store import Plan
 from reports.comparison import RowComparison
+from reports.layouts import role_of
 from reports.looks import Look, looks_of, titles_of
-from reports.results import LOSS, Results, learning_curves, mean_over_subsets, role_of
+from reports.results import LOSS, Results, learning_curves, mean_over_subsets
 from reports.words import and_text, labels_text, ratio_text, seeds_text, unit_text
 
 COLUMN, PAGE = 3.5, 7.0

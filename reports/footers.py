@@ -26,7 +26,8 @@ from reports.inference import (
     median_error,
     needed_error,
 )
-from reports.results import DAMAGED, FINISHED, STATES, Layout, Results, cell_errors, role_of
+from reports.layouts import Layout, role_of
+from reports.results import DAMAGED, FINISHED, STATES, Results, cell_errors
 from reports.words import (
     ONE_PATIENT,
     and_text,

@@ -32,8 +32,9 @@ from scipy.stats import t as student
 from benchmark.results.arrays import Doubles, Ints, Positions
 from benchmark.results.names import OVERALL, UNTRAINED, is_untrained, name_on
 from reports.columns import COLUMN_ID, ScoreColumn, score_columns
+from reports.layouts import Layout
 from reports.moderation import EPSILON, Estimate, added, estimate_over_seeds, moderated_variances
-from reports.results import Layout, Results
+from reports.results import Results
 
 LEVEL, POWER = 0.05, 0.8
 NEAR = 0.05

@@ -17,7 +17,8 @@ from benchmark.results.names import EVALUATION_FACTS, INSTALLED, METHOD, is_untr
 from benchmark.results.references import cited, references
 from benchmark.results.store import labels_of
 from reports.footers import commit_text
-from reports.results import Layout, Record, Results, role_of
+from reports.layouts import Layout, role_of
+from reports.results import Record, Results
 from reports.words import and_text, ratio_text, row_title, seeds_text, tested_text, unit_text
 
 BUDGETS = {

@@ -1,12 +1,11 @@
 """The results of a run as two pandas frames, `scores` and `cells`, with its plan, predictions and pretrainings.
 
-The plan, not the row, names a cell's variant: two variants with equal settings share one key and one row. A `Layout`
-fixes the rows, columns, label ratios and cells of one table of a plan.
+The plan, not the row, names a cell's variant: two variants with equal settings share one key and one row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.files import Damaged
-from benchmark.results.metrics import Headline, per_recording
-from benchmark.results.names import ABLATION, BASELINE, HEARTBEAT, METHOD, RECORDING, RETRIEVAL, SWEEP, WINDOWS_SHA256
-from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
+from benchmark.results.metrics import per_recording
+from benchmark.results.names import HEARTBEAT, RECORDING, RETRIEVAL, WINDOWS_SHA256
+from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store
 from reports.computers import environment_of
 
 STATES = FINISHED, FAILED, DAMAGED, NOT_RUN = "finished", "failed", "damaged", "not run"
@@ -318,87 +317,3 @@ def cell_errors(results: Results, cells: Iterable[PlannedCell]) -> dict[CellStat
             group = CellState(state, error.replace(cell.key, "KEY"))
             groups.setdefault(group, []).append(cell)
     return groups
-
-
-@dataclass(frozen=True)
-class Layout:
-    """One table of an evaluation: the comparison (name ''), or the ablations or a sweep of a method."""
-
-    evaluation: str
-    name: str
-    title: str
-    variants: tuple[str, ...]
-    """Rows, from the top."""
-    metrics: tuple[str, ...]
-    """Columns of every dataset."""
-    cells: tuple[PlannedCell, ...]
-    """The planned cells of its rows and label ratios, in plan order."""
-    headline: Headline
-    baselines: frozenset[str] = frozenset()
-    """Rows that are not ranked and are part of no statistic."""
-    unchanged: str = ""
-    """Row of the method with its unchanged settings, beside ablations or a sweep; '' where it is missing."""
-
-    @property
-    def ratios(self) -> tuple[float, ...]:
-        """Label ratios of its blocks, from the top."""
-        return tuple(dict.fromkeys(cell.ratio for cell in self.cells))
-
-
-def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
-    """Return role, base variant, hyperparameter and value of a row; role METHOD where the plan names none."""
-    return plan.roles.get(variant, {"role": METHOD})
-
-
-def evaluations_of(plan: Plan) -> tuple[str, ...]:
-    """Return the evaluations that have tables, in plan order."""
-    return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells if cell.evaluation != RETRIEVAL))
-
-
-def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterator[Layout]:
-    """Return the tables of an evaluation, the comparison first; each has a planned cell.
-
-    further: metrics of the comparison beside those of the headline, and AUPRC beside AUROC where a task is multi-label.
-    """
-    cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
-    present = {cell.variant for cell in cells}
-    compared, baselines = [], []
-    groups: dict[tuple[str, str], list[str]] = {}  # method and hyperparameter -> rows
-    for name in plan.variants:
-        role = role_of(plan, name)
-        if name not in present:
-            continue
-        if role["role"] == METHOD:
-            compared.append(name)
-        elif role["role"] == BASELINE:
-            baselines.append(name)
-        elif role["role"] in (ABLATION, SWEEP):
-            groups.setdefault((role["of"], role["hyperparameter"]), []).append(name)
-    rows = (*compared, *baselines)
-    if rows:
-        main = tuple(cell for cell in cells if cell.variant in rows)
-        metrics = list(plan.headline.columns)
-        if "multi" in labels_of(plan) and "auprc" not in metrics:
-            metrics.insert(metrics.index("auroc") + 1, "auprc")
-        columns = tuple(dict.fromkeys([*metrics, *further]))
-        yield Layout(evaluation, "", "", rows, columns, main, plan.headline, frozenset(baselines))
-    for (method, hyperparameter), changed in groups.items():
-        ratios = {cell.ratio for cell in cells if cell.variant in changed}
-        at_ratios = [cell for cell in cells if cell.ratio in ratios]
-        unchanged = _unchanged(at_ratios, method, changed)
-        rows = tuple(dict.fromkeys([*changed, unchanged] if unchanged else changed))
-        shown = tuple(cell for cell in at_ratios if cell.variant in rows)
-        group = hyperparameter or "ablations"
-        title = f"{plan.variants.get(method, method)}, {group}"
-        columns = (plan.headline.curve,)
-        yield Layout(evaluation, f"{method}-{group}", title, rows, columns, shown, plan.headline, unchanged=unchanged)
-
-
-def _unchanged(cells: Sequence[PlannedCell], method: str, changed: Sequence[str]) -> str:
-    """Find the row of the method's own settings: a swept value that is its own and has its cells, else the method's."""
-    keys: dict[str, set[str]] = {}
-    for cell in cells:
-        keys.setdefault(cell.variant, set()).add(cell.key)
-    if method not in keys:
-        return ""
-    return next((row for row in changed if keys.get(row) == keys[method]), method)

@@ -21,7 +21,8 @@ from benchmark.results.store import Plan, PlannedCell
 from reports.computers import computer_text, computers_of
 from reports.footers import caption, footers, unlabelled_classes
 from reports.inference import LEVEL, NEAR, TableStatistics, baseline_claims, both_ways, differences, median_detectable
-from reports.results import Layout, Results, coordinates, mean_over_subsets, role_of
+from reports.layouts import Layout, role_of
+from reports.results import Results, coordinates, mean_over_subsets
 from reports.verdict import verdict
 from reports.words import escape_markdown, labels_text, mean_text, ratio_text, row_title, unit_text
 

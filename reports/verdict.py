@@ -11,7 +11,8 @@ import pandas as pd
 from benchmark.results.metrics import Headline
 from benchmark.results.names import is_untrained
 from benchmark.results.store import Plan
-from reports.results import Layout, Results
+from reports.layouts import Layout
+from reports.results import Results
 from reports.words import (
     and_text,
     counted,

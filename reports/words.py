@@ -16,7 +16,8 @@ import pandas as pd
 from benchmark.results.files import write_atomic
 from benchmark.results.names import HEARTBEAT, visible
 from benchmark.results.store import Plan, PlannedCell
-from reports.results import Results, role_of
+from reports.layouts import role_of
+from reports.results import Results
 
 SIMULATED = "Simulated ECGs: no ranking of methods follows."
 READER = " (reads reports)"

@@ -10,8 +10,9 @@ import pandas as pd
 from benchmark.results.names import LEADS
 from reports.footers import caption, footers
 from reports.inference import TableStatistics
+from reports.layouts import layouts
 from reports.load import load
-from reports.results import Results, layouts
+from reports.results import Results
 
 
 def footers_of(results: Results, statistics: TableStatistics | None = None) -> list[str]:

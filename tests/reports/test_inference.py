@@ -30,9 +30,9 @@ from reports.inference import (
     variances,
 )
 from reports.jackknife import with_contributions
+from reports.layouts import layouts
 from reports.load import load
 from reports.moderation import common_variance
-from reports.results import layouts
 from tests.reports.conftest import Scatter, simulated_predictions
 
 Floats = np.ndarray

@@ -21,8 +21,9 @@ import pytest
 from benchmark.results.files import DIGEST, Damaged, digest, digested_json
 from benchmark.results.store import NoResults, Plan, Store
 from reports import load
+from reports.layouts import layouts
 from reports.load import incompatible, pack
-from reports.results import SCORES, layouts, learning_curves, mean_over_subsets
+from reports.results import SCORES, learning_curves, mean_over_subsets
 from run_benchmark import main
 from tests.reports.conftest import CONFIG, planned, write_record
 

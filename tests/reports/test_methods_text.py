@@ -11,8 +11,8 @@ import pytest
 
 from benchmark.results.store import Plan
 from reports import load
+from reports.layouts import layouts
 from reports.methods_text import bibliography, methods_text
-from reports.results import layouts
 from tests.reports.conftest import write_record
 
 WriteStore = Callable[..., Path]

@@ -19,8 +19,8 @@ from benchmark.results.metrics import HEADLINES
 from benchmark.results.names import OVERALL
 from benchmark.results.store import Plan, Row
 from reports.inference import NEAR, PAIRS, TableStatistics, statistics_of
+from reports.layouts import layouts
 from reports.load import load
-from reports.results import layouts
 from reports.score_tables import (
     CSV_COLUMNS,
     MARKDOWN,

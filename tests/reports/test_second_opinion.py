@@ -11,8 +11,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from reports.inference import statistics_of
+from reports.layouts import layouts
 from reports.load import load
-from reports.results import Results, layouts
+from reports.results import Results
 from reports.second_opinion import second_opinion
 from run_benchmark import main
 from tests.docs.pages import PREDICTIONS

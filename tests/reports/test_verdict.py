@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from benchmark.results.store import Plan, PlannedCell
-from reports.results import Layout, Results, layouts
+from reports.layouts import Layout, layouts
+from reports.results import Results
 from reports.verdict import verdict
 from tests.reports.conftest import CONFIG
 
