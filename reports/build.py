@@ -40,7 +40,7 @@ from reports.jackknife import precision_of_ranking
 from reports.layouts import evaluations_of, layouts
 from reports.methods_text import bibliography, methods_text
 from reports.page import PAGE, Chapter, render_page
-from reports.results import FAILED, FINISHED, GROUP, Record, Results, cell_errors
+from reports.results import FAILED, FINISHED, GROUP, Record, Run, cell_errors
 from reports.score_tables import DASH, Table, costs_table, make_table, to_csv, to_latex, to_markdown
 from reports.words import (
     and_text,
@@ -61,7 +61,7 @@ OF_A_CLASS = ("auroc", "auprc", "f1")
 CHOSEN = ("lr", "best_epoch", "C", "neighbours", "penalty", "leaf_windows", "best_iteration")
 """Entries of a cell's training facts that validation chooses."""
 OF_ONE_COMPUTATION = ["state", "error", "seconds"]
-"""Columns of `Results.cells` that differ where the same cells are computed again."""
+"""Columns of `Run.cells` that differ where the same cells are computed again."""
 
 
 class Report(NamedTuple):
@@ -86,7 +86,7 @@ class TestedTables(NamedTuple):
     """One line per table without statistics."""
 
 
-def build_report(results: Results, out: Path, *, unit: str | None = None, further: Sequence[str] = ()) -> Report:
+def build_report(results: Run, out: Path, *, unit: str | None = None, further: Sequence[str] = ()) -> Report:
     """Write the report of a run under `out`.
 
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
@@ -146,7 +146,7 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     return Report(tested.tables, problems, failed)
 
 
-def tested_tables(results: Results, units: Sequence[str], further: Sequence[str]) -> TestedTables:
+def tested_tables(results: Run, units: Sequence[str], further: Sequence[str]) -> TestedTables:
     """Make the tables of all evaluations in each unit; one whose cells have different test sets has no statistics."""
     tested = TestedTables([], {}, {}, {}, [])
     for evaluation in evaluations_of(results.plan):
@@ -177,7 +177,7 @@ def joined(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(filled or frames, names=["table", None]).reset_index("table")
 
 
-def cells_csv(results: Results) -> str:
+def cells_csv(results: Run) -> str:
     """Return one line per finished cell with its scores in both units, without times and machines."""
     cells = results.cells[results.cells["state"] == FINISHED].drop(columns=OF_ONE_COMPUTATION, errors="ignore")
     columns = results.scores["unit"] + "_" + results.scores["metric"]
@@ -187,7 +187,7 @@ def cells_csv(results: Results) -> str:
     return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
-def choices(results: Results) -> pd.DataFrame:
+def choices(results: Run) -> pd.DataFrame:
     """Count how often cells chose each value of a setting on validation: `GROUP`, setting, value, cells."""
     lines = []
     for cell, row in results.finished:
@@ -199,7 +199,7 @@ def choices(results: Results) -> pd.DataFrame:
     return frame.groupby(names, sort=False).size().reset_index(name="cells")
 
 
-def failures(results: Results) -> list[str]:
+def failures(results: Run) -> list[str]:
     """Return a line per error of failed cells, with the file of the first cell's traceback."""
     lines = []
     for (state, error), cells in cell_errors(results, results.plan.cells).items():
@@ -214,7 +214,7 @@ def failures(results: Results) -> list[str]:
     return lines
 
 
-def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
+def class_scores(results: Run, units: Sequence[str]) -> pd.DataFrame:
     """Score each class of each finished cell: `CLASS_ID`, prevalence, and mean, deviation and seeds of each metric.
 
     Scores and prevalences are in [0, 1]; lines are in the order of the tables.
@@ -263,7 +263,7 @@ def ranking_scores(truth: Ints, probability: Floats, part: Ints | None = None) -
     return float(won / positives / negatives), precision
 
 
-def class_tables(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFrame]:
+def class_tables(frame: pd.DataFrame, results: Run) -> dict[str, pd.DataFrame]:
     """Return title -> table of classes and rows in percent, one per evaluation, dataset and label share.
 
     The share of most rows comes first, then the largest; shares at which a class has no labelled example come last.
@@ -302,7 +302,7 @@ RETRIEVAL_TEXT = (
 )
 
 
-def retrieval_scores(results: Results, unit: str) -> pd.DataFrame:
+def retrieval_scores(results: Run, unit: str) -> pd.DataFrame:
     """Score patient retrieval with intervals, then the headline, per `unit`, of the linear probe at its smallest share.
 
     Lines as of `intervals`. Raises UnequalTestSets. Rows are scored apart: an encoder of others may lack recordings.
@@ -324,7 +324,7 @@ def retrieval_scores(results: Results, unit: str) -> pd.DataFrame:
     return intervals(columns)
 
 
-def retrieval_table(results: Results, scores: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def retrieval_table(results: Run, scores: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return the scores of `retrieval_scores` in percent, a line per row, and what they mean."""
     if scores.empty:
         return scores, ""
@@ -366,7 +366,7 @@ HEALTH_COLUMNS = MEASURES | {
 """Measure -> column."""
 
 
-def pretrainings_table(results: Results) -> pd.DataFrame:
+def pretrainings_table(results: Run) -> pd.DataFrame:
     """Return loss and health of each pretraining, by row and seed; the untrained encoders of a row are one line."""
     lines = []
     shown: set[str] = set()
@@ -413,7 +413,7 @@ def course(values: Iterable[float]) -> str:
     return " → ".join(f"{value:.2f}" for value in values) or DASH
 
 
-def data_table(results: Results) -> pd.DataFrame:
+def data_table(results: Run) -> pd.DataFrame:
     """Return sizes of the pretraining corpus and the datasets, and why recordings were skipped, as often first."""
     corpus = results.plan.pretraining
     sources = {corpus["name"]: corpus} | results.plan.datasets

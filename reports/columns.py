@@ -14,7 +14,7 @@ from benchmark.results.metrics import METRICS, RECALLS, ranked_classes
 from benchmark.results.names import AT, OVERALL
 from benchmark.results.store import PlannedCell, Predictions
 from reports.jackknife import JACKKNIFED, leave_one_out, with_contributions
-from reports.results import Results
+from reports.results import Run
 
 COLUMN_ID = ["unit", "ratio", "dataset", "metric"]
 
@@ -67,7 +67,7 @@ class ScoreColumn:
 
 
 def score_columns(
-    results: Results, cells: Sequence[PlannedCell], metrics: Sequence[str], unit: str
+    results: Run, cells: Sequence[PlannedCell], metrics: Sequence[str], unit: str
 ) -> Iterator[ScoreColumn]:
     """Yield the columns of the finished cells of an evaluation, the headline last at each ratio.
 
@@ -109,7 +109,7 @@ def score_columns(
 
 
 def _contributed_scores(
-    results: Results, cells: Sequence[PlannedCell], unit: str, metrics: Sequence[str]
+    results: Run, cells: Sequence[PlannedCell], unit: str, metrics: Sequence[str]
 ) -> dict[str, dict[str, Doubles]]:
     """Score cells with the same test windows: key -> metric -> (1 + P,) as of `with_contributions`."""
     scores: dict[str, dict[str, Doubles]] = {}
@@ -135,7 +135,7 @@ def _contributed_scores(
 
 
 def _rows_of_column(
-    results: Results,
+    results: Run,
     cells: Sequence[PlannedCell],
     replicates: Replicates,
     metric: str,

@@ -16,7 +16,7 @@ import pandas as pd
 from benchmark.results.metrics import COLUMNS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, numbers, sources
 from reports.load import differing_facts, incompatible
-from reports.results import Results, coordinates, is_identical
+from reports.results import Run, coordinates, is_identical
 from reports.words import mean_text, ratio_text, write_files
 
 NUMBER = ["evaluation", "variant", "ratio", "dataset", "metric"]
@@ -38,7 +38,7 @@ class Comparison(NamedTuple):
     """A line per number, in percent, unrounded."""
 
 
-def compare(first: Results, second: Results, unit: str | None = None) -> Comparison:
+def compare(first: Run, second: Run, unit: str | None = None) -> Comparison:
     """Compare two runs, A and B, in a score unit; by default that of the first one's protocol."""
     unit = unit or UNIT_OF_PROTOCOL[first.plan.config["protocol"]]
     frame = paired_numbers(first, second, unit)
@@ -62,7 +62,7 @@ def compare(first: Results, second: Results, unit: str | None = None) -> Compari
     return Comparison("compare", summary, settings, table, frame)
 
 
-def paired_numbers(first: Results, second: Results, unit: str) -> pd.DataFrame:
+def paired_numbers(first: Run, second: Run, unit: str) -> pd.DataFrame:
     """Average the numbers of A and B over the cells that both have, else over their own, the largest difference first.
 
     Columns: `NUMBER`, mean, deviation and seeds of each run, and the difference B - A.
@@ -79,7 +79,7 @@ def paired_numbers(first: Results, second: Results, unit: str) -> pd.DataFrame:
     return frame.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
-def cells_text(first: Results, second: Results) -> str:
+def cells_text(first: Run, second: Run) -> str:
     """Count the finished cells of two runs: in both, identical, and in one only."""
     first_keys = {coordinates(cell): cell.key for cell, _ in first.finished}
     second_keys = {coordinates(cell): cell.key for cell, _ in second.finished}
@@ -91,7 +91,7 @@ def cells_text(first: Results, second: Results) -> str:
     )
 
 
-def beside(results: Results, source: str, unit: str | None = None) -> Comparison:
+def beside(results: Run, source: str, unit: str | None = None) -> Comparison:
     """Hold the numbers of a run against those that a source prints; rows and datasets are matched by their names."""
     unit = unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]]
     variant_of = {title: name for name, title in results.plan.variants.items()}
@@ -113,7 +113,7 @@ def beside(results: Results, source: str, unit: str | None = None) -> Comparison
     return Comparison(f"beside-{source}", summary, pd.DataFrame(), table, frame)
 
 
-def percents(results: Results, unit: str, side: str) -> pd.DataFrame:
+def percents(results: Run, unit: str, side: str) -> pd.DataFrame:
     """Return a line per cell of each number of the tables: `NUMBER`, seed, subset, and percent, named `side`."""
     scores = results.scores.dropna(subset=["value"])
     is_shown = scores["metric"].isin(list(COLUMNS))
@@ -137,7 +137,7 @@ def over_seeds(by_cell: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def titles_of(results: Results) -> dict[str, str]:
+def titles_of(results: Run) -> dict[str, str]:
     """Map rows and datasets to their titles."""
     return results.plan.variants | results.plan.titles
 

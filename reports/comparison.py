@@ -10,7 +10,7 @@ from benchmark.results.names import OVERALL
 from reports.columns import score_columns
 from reports.inference import TableStatistics, both_ways, differences, pairwise
 from reports.layouts import Layout
-from reports.results import Results
+from reports.results import Run
 
 
 class RowComparison(NamedTuple):
@@ -24,7 +24,7 @@ class RowComparison(NamedTuple):
     """The best baseline minus the reference of the differences, a line per label ratio; part of no family of tests."""
 
 
-def comparison_of(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> RowComparison:
+def comparison_of(results: Run, layout: Layout, unit: str, statistics: TableStatistics) -> RowComparison:
     """Compare the rows of a main table and its best baseline. Raises UnequalTestSets."""
     compared = differences(statistics)
     shown = statistics.intervals

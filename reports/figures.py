@@ -33,7 +33,7 @@ from benchmark.results.store import Plan
 from reports.comparison import RowComparison
 from reports.layouts import role_of
 from reports.looks import Look, looks_of, titles_of
-from reports.results import LOSS, Results, learning_curves, mean_over_subsets
+from reports.results import LOSS, Run, learning_curves, mean_over_subsets
 from reports.words import and_text, labels_text, ratio_text, seeds_text, unit_text
 
 COLUMN, PAGE = 3.5, 7.0
@@ -83,7 +83,7 @@ def style_of(plan: Plan) -> FigureStyle:
 
 
 def draw_figures(
-    results: Results,
+    results: Run,
     folder: Path,
     units: Sequence[str],
     comparisons: Mapping[tuple[str, str], RowComparison],

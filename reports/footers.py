@@ -27,7 +27,7 @@ from reports.inference import (
     needed_error,
 )
 from reports.layouts import Layout, role_of
-from reports.results import DAMAGED, FINISHED, STATES, Results, cell_errors
+from reports.results import DAMAGED, FINISHED, STATES, Run, cell_errors
 from reports.words import (
     ONE_PATIENT,
     and_text,
@@ -61,7 +61,7 @@ PAPER_SIGNALS = {
 """Settings of signals in the paper; a footer names others."""
 
 
-def caption(results: Results, layout: Layout) -> str:
+def caption(results: Run, layout: Layout) -> str:
     """Name metrics, seeds and labelled subsets of a table, what its marks mean, and whether ECGs are simulated."""
     datasets = {cell.dataset for cell in layout.cells}
     seeds = {cell.seed for cell in layout.cells}
@@ -88,7 +88,7 @@ def caption(results: Results, layout: Layout) -> str:
     return " ".join(sentences)
 
 
-def unlabelled_classes(results: Results, cells: Iterable[PlannedCell]) -> dict[str, str]:
+def unlabelled_classes(results: Run, cells: Iterable[PlannedCell]) -> dict[str, str]:
     """Return dataset -> which of its classes have no labelled example at a label ratio; their F1 is 0 there."""
     finished: Counter[tuple[str, float]] = Counter()
     lacking: dict[tuple[str, float], Counter[str]] = {}
@@ -118,7 +118,7 @@ def _lacking_text(name: str, count: int, cells: int) -> str:
     return name if count == cells else f"{name} (in {count} of {cells} cells)"
 
 
-def footers(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> list[str]:
+def footers(results: Run, layout: Layout, unit: str, statistics: TableStatistics) -> list[str]:
     """Name cells, data and settings, patients, warnings and errors, other sources, and limits; one line each."""
     return [
         _progress(results, layout.cells),
@@ -135,7 +135,7 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
     ]
 
 
-def warnings(results: Results, cells: Sequence[PlannedCell]) -> list[str]:
+def warnings(results: Run, cells: Sequence[PlannedCell]) -> list[str]:
     """Return the warnings of a plan, and a last one where cells were not computed alike; without full stops."""
     counts: dict[str, dict[str, Counter[str]]] = {}  # fact -> value -> cells of each row
     for cell in cells:
@@ -159,7 +159,7 @@ def _shares(plan: Plan, values: Mapping[str, Counter[str]]) -> str:
     return ", ".join(texts)
 
 
-def _progress(results: Results, cells: Sequence[PlannedCell]) -> str:
+def _progress(results: Run, cells: Sequence[PlannedCell]) -> str:
     """Count the cells that are finished and those that are not, and name the commits of the rows."""
     states: Counter[str] = Counter()
     commits = set()
@@ -215,7 +215,7 @@ def _signal_settings(data: Mapping[str, Any]) -> Iterator[str]:
         yield f"crops of {windows['seconds']:g} s every {stride:g} s"
 
 
-def _labelled(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _labelled(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Name the fewest labelled patients of a cell, or recordings under `paper`, at each label ratio."""
     unit = "recordings" if results.plan.config["protocol"] == "paper" else "patients"
     keys = [cell.key for cell in cells]
@@ -234,7 +234,7 @@ def _labelled(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"Fewest labelled {unit} of a cell, training and validation together: {'; '.join(shares)}."
 
 
-def _tested(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _tested(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Count the test patients of each dataset, and the patients of each class who have no scored recording."""
     rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
     if not rows:
@@ -260,7 +260,7 @@ def _left_out(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
             yield f"Left out of {facts['title']}: of {facts['recordings']} recordings {and_text(counts)}."
 
 
-def _classes_of_one_patient(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _classes_of_one_patient(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Name the classes of each dataset that no ranking can be computed of, or whose positives are of one patient."""
     finished = {cell.dataset: cell.key for cell in cells if cell.key in results.rows}
     for dataset, key in finished.items():
@@ -279,7 +279,7 @@ def _classes_of_one_patient(results: Results, cells: Sequence[PlannedCell]) -> I
             yield f"{facts['title']}: AUROC and AUPRC of every row are means over {scored}, without {lacking}."
 
 
-def _rates(results: Results, layout: Layout) -> Iterator[str]:
+def _rates(results: Run, layout: Layout) -> Iterator[str]:
     """Name the learning rates of each row, where cells chose among several."""
     keys = [cell.key for cell in layout.cells]
     cells = results.cells[results.cells["key"].isin(keys)]
@@ -294,7 +294,7 @@ def _rates(results: Results, layout: Layout) -> Iterator[str]:
     yield f"Learning rates chosen on validation, median: {', '.join(texts)}."
 
 
-def _errors(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _errors(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Name the first cells that have an error, how many more have it, and the error."""
     for (state, error), failed in cell_errors(results, cells).items():
         first, *others = cell_names(results.plan, failed)

@@ -34,7 +34,7 @@ from benchmark.results.names import OVERALL, UNTRAINED, is_untrained, name_on
 from reports.columns import COLUMN_ID, ScoreColumn, score_columns
 from reports.layouts import Layout
 from reports.moderation import EPSILON, Estimate, added, estimate_over_seeds, moderated_variances
-from reports.results import Results
+from reports.results import Run
 
 LEVEL, POWER = 0.05, 0.8
 NEAR = 0.05
@@ -91,7 +91,7 @@ class Family:
     planned_seeds: int
 
 
-def statistics_of(results: Results, layout: Layout, unit: str) -> TableStatistics:
+def statistics_of(results: Run, layout: Layout, unit: str) -> TableStatistics:
     """Compute the statistics of a table in one score unit from its predictions. Raises UnequalTestSets."""
     columns = list(score_columns(results, layout.cells, layout.metrics, unit))
     baselines = [name for name in layout.variants if name in layout.baselines and not is_untrained(name)]

@@ -31,7 +31,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from benchmark.results.files import KEY_PATTERN, digest, digested_json, flat, reading, write_atomic
 from benchmark.results.names import CLASSICAL_TITLES, RECORD_FILE
 from benchmark.results.store import PlannedCell, Store
-from reports.results import Results, coordinates, run_of
+from reports.results import Run, coordinates, run_of
 
 ALL = "all"
 MAX_LISTED = 3
@@ -69,7 +69,7 @@ class Values(NamedTuple):
     second: str
 
 
-def load(sources: str | Path | Sequence[str | Path]) -> Results:
+def load(sources: str | Path | Sequence[str | Path]) -> Run:
     """Load the run that the sources name, several merged. Raises NoResults, in one line, where a source holds no run.
 
     sources: results folders and archives, each with @KEY of a plan or @all if not the latest run is meant.
@@ -78,7 +78,7 @@ def load(sources: str | Path | Sequence[str | Path]) -> Results:
     return merge([run for source in named for run in _runs_of(str(source))])
 
 
-def _runs_of(source: str) -> Iterator[Results]:
+def _runs_of(source: str) -> Iterator[Run]:
     """Yield the run that a source names, or every run of it, the latest first."""
     name, _, key = source.rpartition("@")
     if not name or Path(source).exists():  # a folder's name may hold an @
@@ -100,9 +100,9 @@ def _runs_of(source: str) -> Iterator[Results]:
         yield replace(run, messages=messages)
 
 
-def merge(runs: Sequence[Results]) -> Results:
+def merge(runs: Sequence[Run]) -> Run:
     """Merge the first run and those of the same settings and data; the others are named in its messages."""
-    merged: list[Results] = []
+    merged: list[Run] = []
     messages = [line for run in runs for line in run.messages]
     for run in runs:
         differences: list[str] = []
@@ -136,7 +136,7 @@ def merge(runs: Sequence[Results]) -> Results:
         cells=list(cells.values()),
         warnings=_union([*(plan.warnings for plan in plans), _warnings(cells.values())]),
     )
-    return Results(
+    return Run(
         name=" + ".join(run.name for run in merged),
         plan=replace(plan, key=digest([run.plan.key for run in merged])),
         rows=rows,
@@ -175,7 +175,7 @@ def _warnings(cells: Iterable[PlannedCell]) -> list[str]:
     return [f"not every row has every seed: {listed(fewer)}"] if fewer else []
 
 
-def incompatible(run: Results, other: Results) -> list[str]:
+def incompatible(run: Run, other: Run) -> list[str]:
     """Say why two runs do not belong into one table, one phrase each: settings, data, versions; empty where they do.
 
     Config keys must agree but for those in `CHOICE`, the facts in `COMPARED_WHERE_KNOWN` where both runs state them.
@@ -189,7 +189,7 @@ def incompatible(run: Results, other: Results) -> list[str]:
     return reasons
 
 
-def differing_facts(run: Results, other: Results) -> dict[str, Values]:
+def differing_facts(run: Run, other: Run) -> dict[str, Values]:
     """Return config keys, data and provenance in which two runs differ, with the value of each; `UNSET` for none."""
     facts = facts_of(run)
     other_facts = facts_of(other)
@@ -201,7 +201,7 @@ def differing_facts(run: Results, other: Results) -> dict[str, Values]:
     return differing
 
 
-def facts_of(results: Results) -> dict[str, str]:
+def facts_of(results: Run) -> dict[str, str]:
     """Name a run's config keys, data, and the provenance of its rows; several values of a name are joined."""
     plan = results.plan
     facts = {name: shown(value) for name, value in flat(plan.config).items()}
@@ -238,7 +238,7 @@ def listed(names: Sequence[str]) -> str:
     return text
 
 
-def pack(results: Results, file: Path) -> None:
+def pack(results: Run, file: Path) -> None:
     """Write a run's finished cells, failures and pretraining records to a zip file. Damaged rows are left out."""
     contents = {LATEST_PLAN: results.plan.key.encode()}
     contents[f"plans/{results.plan.key}.json"] = digested_json(asdict(results.plan))

@@ -18,7 +18,7 @@ from benchmark.results.references import cited, references
 from benchmark.results.store import labels_of
 from reports.footers import commit_text
 from reports.layouts import Layout, role_of
-from reports.results import Record, Results
+from reports.results import Record, Run
 from reports.words import and_text, ratio_text, row_title, seeds_text, tested_text, unit_text
 
 BUDGETS = {
@@ -40,7 +40,7 @@ def bibliography(text: str) -> str:
     return "\n\n".join(reference.entry for reference in references() if f"@{reference.key}" in text) + "\n"
 
 
-def methods_text(results: Results, layouts: Sequence[Layout], unit: str) -> str:
+def methods_text(results: Run, layouts: Sequence[Layout], unit: str) -> str:
     """Return the paragraph of a run. layouts: its main tables; unit: of their scores."""
     plan = results.plan
     trained: dict[str, list[Record]] = {}
@@ -79,7 +79,7 @@ def methods_text(results: Results, layouts: Sequence[Layout], unit: str) -> str:
     return f"{title}\n\n{' '.join(paragraph.split())}\n"
 
 
-def _method_facts(results: Results, row: str, records: Sequence[Record]) -> dict[str, str]:
+def _method_facts(results: Run, row: str, records: Sequence[Record]) -> dict[str, str]:
     """Name a pretrained row, its method and its updates."""
     updates = [record["updates"] for record in records]
     few = f"{min(updates):,}"
@@ -97,7 +97,7 @@ def _common_recipe(records: Sequence[Record]) -> dict[str, Any] | None:
     return None
 
 
-def _evaluation_facts(results: Results, layout: Layout) -> dict[str, Any]:
+def _evaluation_facts(results: Run, layout: Layout) -> dict[str, Any]:
     """Name an evaluation with the label shares of its pretrained rows, seeds, subsets and baselines."""
     beside = {row for row in layout.variants if row in layout.baselines or is_untrained(row)}  # some with all labels
     shares = dict.fromkeys(cell.ratio for cell in layout.cells if cell.variant not in beside) or layout.ratios
@@ -109,7 +109,7 @@ def _evaluation_facts(results: Results, layout: Layout) -> dict[str, Any]:
     }
 
 
-def _software(results: Results) -> Iterator[str]:
+def _software(results: Run) -> Iterator[str]:
     """Yield commit, version of PyTorch, device and precision of the finished cells."""
     for row in results.rows.values():
         facts = row.provenance

@@ -15,7 +15,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports.footers import warnings
-from reports.results import Results
+from reports.results import Run
 from reports.score_tables import DASH, Style, Table, wide
 from reports.words import labels_text
 
@@ -45,7 +45,7 @@ class Chapter(NamedTuple):
 
 
 def render_page(
-    results: Results,
+    results: Run,
     tables: Sequence[Table],
     figures: Sequence[Figure],
     chapters: Sequence[Chapter],

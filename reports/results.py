@@ -71,7 +71,7 @@ class PretrainingRecords(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Results:
+class Run:
     """One run, or several of the same settings and data; `rows`, `failures` and `damaged` are by cell key, disjoint."""
 
     name: str
@@ -249,7 +249,7 @@ class Results:
         return PretrainingRecords(records, unused)
 
 
-def run_of(store: Store, plan: Plan, source: Path) -> Results:
+def run_of(store: Store, plan: Plan, source: Path) -> Run:
     """Return the results of a plan, stored or not, in a store; source: the path that the user named."""
     rows: dict[str, Row] = {}
     damaged: dict[str, str] = {}
@@ -263,7 +263,7 @@ def run_of(store: Store, plan: Plan, source: Path) -> Results:
             damaged[key] = str(error)
     without_row = [key for key in keys if key not in rows and key not in damaged]
     failures = store.failures(without_row)
-    return Results(f"{source}@{plan.key}", plan, rows, failures, damaged, (store,))
+    return Run(f"{source}@{plan.key}", plan, rows, failures, damaged, (store,))
 
 
 def coordinates(cell: PlannedCell) -> Coordinates:
@@ -271,7 +271,7 @@ def coordinates(cell: PlannedCell) -> Coordinates:
     return Coordinates(*(getattr(cell, name) for name in COORDINATES))
 
 
-def is_identical(first: Results, first_key: str, second: Results, second_key: str) -> bool:
+def is_identical(first: Run, first_key: str, second: Run, second_key: str) -> bool:
     """Tell whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
     if first.rows[first_key].scores != second.rows[second_key].scores:
         return False
@@ -308,7 +308,7 @@ def learning_curves(pretrainings: Records) -> pd.DataFrame:
     return pd.concat(frames[1:] or frames, ignore_index=True)
 
 
-def cell_errors(results: Results, cells: Iterable[PlannedCell]) -> dict[CellState, list[PlannedCell]]:
+def cell_errors(results: Run, cells: Iterable[PlannedCell]) -> dict[CellState, list[PlannedCell]]:
     """Group cells by their error; a cell's key reads KEY in it, so that equal errors are one."""
     groups: dict[CellState, list[PlannedCell]] = {}
     for cell in cells:

@@ -22,7 +22,7 @@ from reports.computers import computer_text, computers_of
 from reports.footers import caption, footers, unlabelled_classes
 from reports.inference import LEVEL, NEAR, TableStatistics, baseline_claims, both_ways, differences, median_detectable
 from reports.layouts import Layout, role_of
-from reports.results import Results, coordinates, mean_over_subsets
+from reports.results import Run, coordinates, mean_over_subsets
 from reports.verdict import verdict
 from reports.words import escape_markdown, labels_text, mean_text, ratio_text, row_title, unit_text
 
@@ -70,7 +70,7 @@ class Style(NamedTuple):
     mark: str
 
 
-def make_table(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> Table:
+def make_table(results: Run, layout: Layout, unit: str, statistics: TableStatistics) -> Table:
     """Make a table in one score unit; with empty statistics it has no ties and no verdict."""
     plan = results.plan
     measured = _scores(results, layout, unit)
@@ -104,8 +104,8 @@ def make_table(results: Results, layout: Layout, unit: str, statistics: TableSta
     )
 
 
-def further_scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
-    """Score the predictions of a table's cells by the metrics that no row holds: lines like `Results.scores`."""
+def further_scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:
+    """Score the predictions of a table's cells by the metrics that no row holds: lines like `Run.scores`."""
     metrics = [metric for metric in layout.metrics if metric in FURTHER]
     finished = [cell for cell in layout.cells if cell.key in results.rows]
     lines = []
@@ -123,7 +123,7 @@ def further_scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
     return frame.astype({"value": float})
 
 
-def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
+def _scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:
     """Return a line per row, label ratio, dataset and metric, in percent, in the order of the table; Overall first."""
     plan = results.plan
     values = results.scores.query("evaluation == @layout.evaluation and unit == @unit")
@@ -156,7 +156,7 @@ def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _number(results: Results, planned: Sequence[PlannedCell], group: pd.DataFrame, seen: str) -> dict[str, Any]:
+def _number(results: Run, planned: Sequence[PlannedCell], group: pd.DataFrame, seen: str) -> dict[str, Any]:
     """Compute mean and deviation over seeds of the planned cells of a row and column.
 
     group: the scores of these cells in [0, 1], a line per seed. seen: the remark of `_seen_in_pretraining`.
@@ -391,7 +391,7 @@ COSTS = {
 """Column -> entry of a pretraining's record."""
 
 
-def costs_table(results: Results) -> pd.DataFrame:
+def costs_table(results: Run) -> pd.DataFrame:
     """Return the costs of each row's pretrainings, or their mean; rows that share all encoders are one line."""
     lines: dict[tuple[str, ...], dict[Any, Any]] = {}
     for variant, records in results.pretrainings.items():

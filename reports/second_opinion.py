@@ -64,7 +64,7 @@ RANKED = ("auroc", "auprc")
 HEADLINE = HEADLINES["strict"]
 
 
-class Run(NamedTuple):
+class Training(NamedTuple):
     """One training of a model."""
 
     model: str
@@ -86,7 +86,7 @@ def second_opinion(file: Path, further: Sequence[str] = (), rows: pd.DataFrame |
     """Test all pairs of models in a CSV of predictions.
 
     further: metrics beside F1, AUROC and ACC. rows: predictions of a store that stand beside them
-    (`Results.predicted`), of one cell for each row and seed. Raises ValueError, in one line, for a file that cannot be
+    (`Run.predicted`), of one cell for each row and seed. Raises ValueError, in one line, for a file that cannot be
     used and for a metric that has no interval.
     """
     for metric in further:
@@ -132,7 +132,7 @@ def is_paired(written: pd.DataFrame) -> bool:
     return "paired" in written and bool(written["paired"].dropna().map(text).isin(["yes", "true", "1"]).all())
 
 
-def models_of_probabilities(file: Path, runs: Mapping[Run, Predictions]) -> list[str]:
+def models_of_probabilities(file: Path, runs: Mapping[Training, Predictions]) -> list[str]:
     """Return the models whose scores lie between 0 and 1. Raises ValueError for one of which some runs alone do."""
     scales: dict[str, set[bool]] = {}
     for run, test in runs.items():
@@ -147,7 +147,7 @@ def models_of_probabilities(file: Path, runs: Mapping[Run, Predictions]) -> list
     return [model for model, within in scales.items() if within == {True}]
 
 
-def scale_notes(runs: Mapping[Run, Predictions], scaled: Collection[str]) -> Iterator[str]:
+def scale_notes(runs: Mapping[Training, Predictions], scaled: Collection[str]) -> Iterator[str]:
     """Name the models whose scores are no probabilities, and those whose scores are decisions."""
     models = dict.fromkeys(run.model for run in runs)
     logits = [model for model in models if model not in scaled]
@@ -159,7 +159,7 @@ def scale_notes(runs: Mapping[Run, Predictions], scaled: Collection[str]) -> Ite
             yield f"{model}: every score is 0 or 1, so its AUROC is that of decisions, not of probabilities."
 
 
-def size_note(runs: Mapping[Run, Predictions]) -> str:
+def size_note(runs: Mapping[Training, Predictions]) -> str:
     """Count models, seeds, classes, recordings and patients."""
     test = next(iter(runs.values()))
     models = len({run.model for run in runs})
@@ -169,7 +169,7 @@ def size_note(runs: Mapping[Run, Predictions]) -> str:
     return f"Models: {models}, seeds: {seeds}, classes: {classes}, recordings: {recordings}, patients: {patients}."
 
 
-def difference_notes(runs: Mapping[Run, Predictions], pairs: pd.DataFrame) -> Iterator[str]:
+def difference_notes(runs: Mapping[Training, Predictions], pairs: pd.DataFrame) -> Iterator[str]:
     """Say what does not follow from the seeds, and which difference can be detected."""
     models = {run.model for run in runs}
     seeds = {run.seed for run in runs}
@@ -225,7 +225,7 @@ def reading_notes(written: pd.DataFrame, lines: pd.DataFrame) -> Iterator[str]:
             yield f"{remark}."
 
 
-def runs_of(file: Path, lines: pd.DataFrame) -> tuple[list[str], dict[Run, Predictions]]:
+def runs_of(file: Path, lines: pd.DataFrame) -> tuple[list[str], dict[Training, Predictions]]:
     """Return the classes, and the predictions of each run, all in the same order of samples and classes.
 
     Raises ValueError, in one line, where scores are missing or contradict each other.
@@ -236,7 +236,7 @@ def runs_of(file: Path, lines: pd.DataFrame) -> tuple[list[str], dict[Run, Predi
     recordings = sorted(set(lines["recording"]))
     classes = sorted(set(lines["class"]))
     samples = pd.MultiIndex.from_product([recordings, classes])
-    runs = [Run(*run) for run in lines[RUN].drop_duplicates().itertuples(index=False)]  # in the order of the file
+    runs = [Training(*run) for run in lines[RUN].drop_duplicates().itertuples(index=False)]  # in the order of the file
     scores = lines.pivot(index=RUN, columns=SAMPLE, values="score").reindex(columns=samples)  # (runs, n C)
     scores = scores.loc[runs]
     refuse_missing(file, scores)
@@ -345,7 +345,7 @@ def refuse(file: Path, lines: pd.DataFrame, wrong: pd.Series[bool], why: str) ->
 
 
 def score_columns(
-    runs: Mapping[Run, Predictions], metrics: Sequence[str], classes: Bools, *, multi: bool
+    runs: Mapping[Training, Predictions], metrics: Sequence[str], classes: Bools, *, multi: bool
 ) -> Iterator[ScoreColumn]:
     """Yield a column of scores per metric, with each patient left out; NaN for a seed that a model lacks.
 
@@ -359,7 +359,7 @@ def score_columns(
         missing = np.full_like(next(iter(by_run.values())), np.nan)
         rows = {}
         for model in models:
-            by_seed = [by_run.get(Run(model, seed), missing) for seed in seeds]
+            by_seed = [by_run.get(Training(model, seed), missing) for seed in seeds]
             rows[model] = [np.stack(by_seed)]
         margin = HEADLINE.margin if metric in HEADLINE.metrics else np.nan
         yield ScoreColumn(RECORDING, 1.0, "", metric, rows, {}, margin)

@@ -12,7 +12,7 @@ from benchmark.results.metrics import Headline
 from benchmark.results.names import is_untrained
 from benchmark.results.store import Plan
 from reports.layouts import Layout
-from reports.results import Results
+from reports.results import Run
 from reports.words import (
     and_text,
     counted,
@@ -26,7 +26,7 @@ from reports.words import (
 
 
 def verdict(
-    results: Results, layout: Layout, differences: pd.DataFrame, claims: pd.DataFrame, detectable: float = np.nan
+    results: Run, layout: Layout, differences: pd.DataFrame, claims: pd.DataFrame, detectable: float = np.nan
 ) -> list[str]:
     """Say which rows beat each reference and every baseline in the headline, and which do not; empty for no pair.
 
@@ -49,7 +49,7 @@ def verdict(
     return ["\n".join(answers), " ".join(limits), *ratio_lines]
 
 
-def _limits(results: Results, layout: Layout, differences: pd.DataFrame, detectable: float) -> Iterator[str]:
+def _limits(results: Run, layout: Layout, differences: pd.DataFrame, detectable: float) -> Iterator[str]:
     """Count seeds and test patients with what they detect, name the baselines, and say what does not follow."""
     plan = results.plan
     seeds = len({cell.seed for cell in layout.cells})

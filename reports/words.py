@@ -17,7 +17,7 @@ from benchmark.results.files import write_atomic
 from benchmark.results.names import HEARTBEAT, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.layouts import role_of
-from reports.results import Results
+from reports.results import Run
 
 SIMULATED = "Simulated ECGs: no ranking of methods follows."
 READER = " (reads reports)"
@@ -118,7 +118,7 @@ def simulated_text(plan: Plan, datasets: Iterable[str]) -> list[str]:
     return [SIMULATED] if any(source["simulated"] for source in sources) else []
 
 
-def tested_text(results: Results, datasets: Collection[str]) -> str:
+def tested_text(results: Run, datasets: Collection[str]) -> str:
     """Return 'PTB-XL 54, Chapman 70': the test patients of datasets."""
     patients = {row.dataset: row.counts["test_patients"] for row in results.rows.values()}
     tested = [name for name in results.plan.titles if name in datasets and name in patients]

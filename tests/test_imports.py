@@ -33,6 +33,7 @@ ROOMS = (
     "reports.moderation",
     "reports.columns",
     "reports.jackknife",
+    "reports.layouts",
     "reports.results",
     "reports.computers",
     "benchmark.run",

@@ -49,7 +49,7 @@ from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_record
 from reports.columns import score_columns
 from reports.inference import intervals
-from reports.results import Results, run_of
+from reports.results import Run, run_of
 from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
 
 FORMS = (".parquet", ".csv", ".npy")
@@ -61,7 +61,7 @@ AT_A_TIME = 500
 class Pretrained:
     """A finished pretraining in a run."""
 
-    run: Results
+    run: Run
     variant: str
     """Row of the run's tables."""
     folder: Path

@@ -21,7 +21,7 @@ from reports.compare import Comparison, beside, compare, printed_lines, write_co
 from reports.footers import warnings
 from reports.load import load, pack
 from reports.page import PAGE
-from reports.results import Results
+from reports.results import Run
 from reports.score_tables import DASH, Style, Table, wide
 from reports.second_opinion import second_opinion, tables_of, write_opinion
 from reports.words import ratio_text
@@ -104,7 +104,7 @@ def show_opinion(arguments: Namespace, console: Console) -> None:
         note(console, f"wrote {file}")
 
 
-def predicted_by(results: Results, words: Sequence[str]) -> pd.DataFrame:
+def predicted_by(results: Run, words: Sequence[str]) -> pd.DataFrame:
     """Return the predictions of rows that stand beside those of others, of the first labelled subset of each seed.
 
     words: rows, and what of evaluation, dataset and label ratio tells their cells apart, as `explain` takes them.
@@ -132,7 +132,7 @@ def show_comparison(comparison: Comparison, out: Path, console: Console) -> None
         note(console, f"wrote {file}")
 
 
-def show_report(results: Results, out: Path, unit: str | None, console: Console, further: Sequence[str]) -> None:
+def show_report(results: Run, out: Path, unit: str | None, console: Console, further: Sequence[str]) -> None:
     """Write a report; print Overall of the first table, what is wrong or missing, the verdict, and the file to open.
 
     further: metrics of the main tables beside F1, AUROC and ACC.

@@ -12,10 +12,10 @@ from reports.footers import caption, footers
 from reports.inference import TableStatistics
 from reports.layouts import layouts
 from reports.load import load
-from reports.results import Results
+from reports.results import Run
 
 
-def footers_of(results: Results, statistics: TableStatistics | None = None) -> list[str]:
+def footers_of(results: Run, statistics: TableStatistics | None = None) -> list[str]:
     (layout,) = layouts(results.plan, "finetune")
     return footers(results, layout, "heartbeat", statistics or TableStatistics())
 

@@ -13,14 +13,14 @@ from sklearn.metrics import roc_auc_score
 from reports.inference import statistics_of
 from reports.layouts import layouts
 from reports.load import load
-from reports.results import Results
+from reports.results import Run
 from reports.second_opinion import second_opinion
 from run_benchmark import main
 from tests.docs.pages import PREDICTIONS
 from tests.reports.conftest import Scatter, simulated_predictions
 
 
-def exported(results: Results, file: Path) -> Path:
+def exported(results: Run, file: Path) -> Path:
     """Write the predictions of a run's cells per recording as such a CSV."""
     frames = []
     for cell, _ in results.finished:

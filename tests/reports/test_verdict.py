@@ -10,14 +10,14 @@ import pytest
 
 from benchmark.results.store import Plan, PlannedCell
 from reports.layouts import Layout, layouts
-from reports.results import Results
+from reports.results import Run
 from reports.verdict import verdict
 from tests.reports.conftest import CONFIG
 
 READER = {"role": "method", "of": "", "hyperparameter": "", "value": None, "reads_reports": True}
 
 
-def results_of(protocol: str = "strict", *ratios: float, seeds: int = 5, subsets: int = 1) -> tuple[Results, Layout]:
+def results_of(protocol: str = "strict", *ratios: float, seeds: int = 5, subsets: int = 1) -> tuple[Run, Layout]:
     places = product(ratios or (0.3, 0.01), range(41, 41 + seeds), range(subsets))
     cells = [PlannedCell("0" * 16, "pmq", "finetune", "ptb-xl", *place) for place in places]
     plan = Plan(
@@ -30,7 +30,7 @@ def results_of(protocol: str = "strict", *ratios: float, seeds: int = 5, subsets
         cells=cells,
     )
     (layout,) = layouts(plan, "finetune")
-    return Results("runs", plan, {}, {}, {}, ()), layout
+    return Run("runs", plan, {}, {}, {}, ()), layout
 
 
 def differences(lines: list[tuple[float, str, float, str]], seeds: int = 5) -> pd.DataFrame:
