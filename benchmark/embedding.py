@@ -46,7 +46,7 @@ from benchmark.results.files import (
     write_atomic,
 )
 from benchmark.results.names import STRICT, Labels, Protocol
-from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder
+from benchmark.training.checkpoint import SOURCE, built_encoder
 from benchmark.training.probes import features
 from methods.encoders import get_encoder
 from methods.encoders.base import Encoder
@@ -55,7 +55,8 @@ Windows = Halves
 """(m, S, 12) of one recording."""
 Signals = NDArray[Any] | Sequence[NDArray[Any]]
 """Recordings (n, samples, leads), or n of any length (samples, leads)."""
-CONFIG, MODEL_CARD = "config.json", "MODEL_CARD.md"
+MODEL, CONFIG, MODEL_CARD = "model.safetensors", "config.json", "README.md"
+"""Files of an exported encoder, by the names of model hubs."""
 CONFIG_DIGEST = "config_sha256"
 EXPORT_AGAIN = "export the encoder again"
 PRECISIONS = ("float32", "bf16")
@@ -150,7 +151,7 @@ def recordings_of(signals: Signals, rate: float, leads: Sequence[str], present: 
 
 def save_folder(folder: Path, description: Description, weights: bytes, card: str, *, source: bytes | None) -> None:
     """Write an encoder's folder, config.json last; source: of an encoder that a user wrote. Raises OSError."""
-    contents = {WEIGHTS: weights, **({SOURCE: source} if source else {}), MODEL_CARD: card.encode()}
+    contents = {MODEL: weights, **({SOURCE: source} if source else {}), MODEL_CARD: card.encode()}
     contents[CONFIG] = digested_json(TypeAdapter(Description).dump_python(description, mode="json"), CONFIG_DIGEST)
     for name, content in contents.items():
         write_atomic(folder / name, content)
@@ -158,13 +159,18 @@ def save_folder(folder: Path, description: Description, weights: bytes, card: st
         (folder / SOURCE).unlink(missing_ok=True)  # of an encoder that was here before
 
 
+def is_exported(folder: Path) -> bool:
+    """Tell whether the config of a folder is that of an exported encoder, whole or damaged."""
+    file = folder / CONFIG
+    return file.is_file() and CONFIG_DIGEST.encode() in file.read_bytes()
+
+
 def read_description(folder: Path) -> Description:
     """Read the description in a folder. Raises ConfigError, in one line, if it is no usable exported encoder."""
     file = folder / CONFIG
-    if not file.is_file():
-        raise ConfigError(
-            f"{folder} is no exported encoder: {CONFIG} is not there; `export NAME --to FOLDER` makes one"
-        )
+    if not is_exported(folder):
+        wrong = "is of another program" if file.is_file() else "is not there"
+        raise ConfigError(f"{folder} is no exported encoder: {CONFIG} {wrong}; `export NAME --to FOLDER` makes one")
     try:
         with reading(file, EXPORT_AGAIN):
             stored = read_digested_json(file, CONFIG_DIGEST)
@@ -211,8 +217,8 @@ def load_encoder(
     if precision not in (None, *PRECISIONS):
         raise ConfigError(f"precision {precision!r} is not known; there are {', '.join(PRECISIONS)}")
     try:
-        with reading(folder / WEIGHTS, EXPORT_AGAIN):
-            weights = (folder / WEIGHTS).read_bytes()
+        with reading(folder / MODEL, EXPORT_AGAIN):
+            weights = (folder / MODEL).read_bytes()
             refuse_altered(hashlib.sha256(weights).hexdigest(), description.sha256)
     except Damaged as problem:
         raise ConfigError(str(problem)) from None

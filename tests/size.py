@@ -38,11 +38,11 @@ ROOMS = (
     Room("results", ("benchmark/results",), 9.5),
     Room("reports", ("reports",), 35.4),
     Room("config", ("benchmark/config",), 6.9),
-    Room("command line", ("run_benchmark.py", "benchmark/cli"), 21.3),
+    Room("command line", ("run_benchmark.py", "benchmark/cli"), 22.5),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.8),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 170.2)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 171.0)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

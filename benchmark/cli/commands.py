@@ -223,7 +223,7 @@ COMMANDS["export"] = Command(
     flags=("--results", "--code"),
     further={
         "word": flag("a row of the tables, e.g. pmq or 'pmq:w/o queue', or a key", metavar="NAME"),
-        "--seed": flag("seed of its pretraining, where a row has several", type=int, metavar="N"),
+        "--seed": flag("seed of its pretraining; by default that of the best validation score", type=int, metavar="N"),
         "--to": file("the folder to write", "FOLDER", required=True),
     },
     examples=("export pmq --to pmq  # the encoder of a row, with its model card",),

@@ -6,76 +6,42 @@ from __future__ import annotations
 
 import hashlib
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from benchmark import screen as terminal
-from benchmark.cli.main import OK, version
+from benchmark.cli.main import OK
+from benchmark.cli.model_card import model_card
+from benchmark.cli.pretrained import Pretrained, find
 from benchmark.config.errors import ConfigError
 from benchmark.config.schema import Data
-from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Recording, Unusable
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.embedding import (
-    CONFIG,
-    MODEL_CARD,
     Description,
     SavedEncoder,
     encoder_of,
+    is_exported,
     load_encoder,
     save_folder,
     unusable_text,
 )
 from benchmark.results.files import replacing
-from benchmark.results.metrics import RECALLS, TITLES
-from benchmark.results.names import (
-    EVALUATION_TITLES,
-    OVERALL,
-    RECORDING,
-    RETRIEVAL,
-    UNIT_OF_PROTOCOL,
-    install,
-    unknown,
-    visible,
-)
-from benchmark.results.store import ENCODER_AGAIN, PlannedCell, Store
+from benchmark.results.names import install
 from benchmark.screen import Console, note, step
-from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_record
-from reports.columns import score_columns
-from reports.inference import intervals
-from reports.results import Run, run_of
-from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
+from benchmark.training.checkpoint import SOURCE, WEIGHTS
 
 FORMS = (".parquet", ".csv", ".npy")
 AT_A_TIME = 500
 """Recordings that are in memory."""
 
 
-@dataclass(frozen=True)
-class Pretrained:
-    """A finished pretraining in a run."""
-
-    run: Run
-    variant: str
-    """Row of the run's tables."""
-    folder: Path
-    """Folder in the store; its name is the key of the pretraining."""
-    record: dict[str, Any]
-    """What the store knows of its training."""
-    cells: list[PlannedCell]
-    """The row's finished cells on this encoder."""
-
-
 def export(arguments: Namespace, console: Console) -> int:
     """Write the folder. Raises ConfigError in one line, NoResults where the store has no run."""
     to: Path = arguments.to
-    if to.is_dir() and any(to.iterdir()) and not (to / CONFIG).is_file():
+    if to.is_dir() and any(to.iterdir()) and not is_exported(to):
         raise ConfigError(f"--to {to} is a folder with other files; name a new one")
     pretrained = find(arguments.results, arguments.word, arguments.seed)
     folder, encoder = pretrained.folder, pretrained.record["encoder"]
@@ -84,54 +50,10 @@ def export(arguments: Namespace, console: Console) -> int:
     source = (folder / SOURCE).read_bytes() if "source" in encoder else None
     description = describe(pretrained, weights)
     save_folder(to, description, weights, model_card(pretrained, description), source=source)
+    if pretrained.choice:
+        note(console, f"{pretrained.variant}: {pretrained.choice}; --seed N takes another")
     note(console, f"wrote {to}: {pretrained.variant}, pretraining {folder.name}, of the run {pretrained.run.name}")
     return OK
-
-
-def find(results: Path, name: str, seed: int | None) -> Pretrained:
-    """Find the pretraining of a row, by its name or title, or of a key, in the latest run that has it.
-
-    Raises ConfigError, in one line, for an unknown name and where a row has several pretrainings and no seed chooses
-    one; NoResults if there is no run.
-    """
-    store = Store(results)
-    plans, damage = store.load_plans()
-    for line in damage:
-        terminal.error(f"left out: {line}")
-    known: dict[str, None] = {}
-    for plan in plans:
-        run = run_of(store, plan, results)
-        for line in run.damaged.values():
-            terminal.error(f"left out: {line}")
-        for variant, title in run.plan.variants.items():
-            finished = [(cell, row) for cell, row in run.finished if cell.variant == variant and row.pretrain_key]
-            seeds = {row.pretrain_key: row.pretrain_seed for _, row in finished}  # of several parts the first
-            encoders = {key for _, row in finished for key in row.encoders}
-            if not seeds:
-                continue
-            known[variant] = None
-            if name not in (variant, title, *encoders):
-                continue
-            keys = [name] if name in encoders else [key for key in seeds if seed in (None, seeds[key])]
-            if len(keys) != 1:
-                listed = ", ".join(f"{seeds[key]} ({key})" for key in seeds)
-                raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
-            folder = store.pretrained / keys[0]
-            cells = [cell for cell, row in finished if keys[0] in row.encoders]
-            return Pretrained(run, variant, folder, record_of(folder), cells)
-    if not known:
-        raise ConfigError(f"{results}: no encoder is finished yet; `status` shows how far the run is")
-    raise ConfigError(unknown("row with a finished encoder", name, list(known)))
-
-
-def record_of(folder: Path) -> dict[str, Any]:
-    """Read the record of a pretraining. Raises Damaged, and ConfigError where its files are gone or from elsewhere."""
-    record = read_record(folder)
-    if record is None:
-        raise ConfigError(f"{folder}: the encoder is not there; {ENCODER_AGAIN}")
-    if "external" in record["encoder"]:
-        raise ConfigError(f"{folder}: its weights come from elsewhere and are not in the store; use their own file")
-    return record
 
 
 def describe(pretrained: Pretrained, weights: bytes) -> Description:
@@ -162,62 +84,6 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
         scale=tuple(record["scale"]) if data.standardise == "dataset" else None,
         leads=tuple(data.leads),
     )
-
-
-def model_card(pretrained: Pretrained, description: Description) -> str:
-    """Write the text of the model card."""
-    plan, record = pretrained.run.plan, pretrained.record
-    corpus = plan.pretraining if record.get("updates") else {}
-    datasets = {corpus["name"]: corpus} if corpus else {}
-    for cell in pretrained.cells:
-        datasets.setdefault(cell.dataset, plan.datasets[cell.dataset])
-    environment = Environment(
-        loader=PackageLoader("benchmark.cli", "."), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"md": lambda value: escape_markdown(str(value)), "plain": plain}
-    text = environment.get_template(f"{MODEL_CARD}.j2").render(
-        about=description,
-        version=version(),
-        record=record,
-        corpus=corpus,
-        datasets=datasets,
-        readers=DATASETS,
-        cards=plan.config["data"]["cards"],
-        scores=scores_of(pretrained),
-    )
-    return visible(text)
-
-
-def plain(values: Mapping[str, Any]) -> str:
-    """Return 'queue_size 16, momentum 0.99': the values that are no sections, without digests."""
-    shown = []
-    for name, value in values.items():
-        if name != "source" and not isinstance(value, dict | list):
-            shown.append(f"{name} {value}")
-    return ", ".join(shown)
-
-
-def scores_of(pretrained: Pretrained) -> dict[str, str]:
-    """Return title -> table of each evaluation: means over the row's seeds with 95 % intervals, in percent."""
-    run = pretrained.run
-    headline = run.plan.headline
-    tables = {}
-    unit = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
-    for evaluation in dict.fromkeys(cell.evaluation for cell in pretrained.cells):
-        cells = [cell for cell in pretrained.cells if cell.evaluation == evaluation]
-        metrics, scored = (RECALLS, RECORDING) if evaluation == RETRIEVAL else (headline.columns, unit)
-        columns = list(score_columns(run, cells, metrics, scored))
-        lines = intervals(columns).dropna(subset=["mean"])
-        table = {
-            "labels": lines["ratio"].map(ratio_text),
-            "dataset": [run.plan.titles.get(name, "all") for name in lines["dataset"]],
-            "score": lines["metric"].map(TITLES | {OVERALL: headline.title}),
-            **{name: (100 * lines[name]).map("{:.1f}".format) for name in ("mean", "low", "high")},
-            "seeds": lines["seeds"].map("{:.0f}".format),
-        }
-        title = f"{EVALUATION_TITLES[evaluation]}, scored per {unit_text(run.plan, scored)}"
-        tables[title] = markdown_table(pd.DataFrame(table))
-    return tables
 
 
 def embed(arguments: Namespace, console: Console) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,17 @@ import torch
 
 from benchmark import load_encoder
 from benchmark.cli import export
-from benchmark.cli.export import describe, find, scores_of
+from benchmark.cli.export import describe
 from benchmark.cli.main import OK, USAGE
+from benchmark.cli.model_card import score_tables, table_text, table_title
+from benchmark.cli.pretrained import find
 from benchmark.config.errors import ConfigError
+from benchmark.config.load import parse_yaml
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.embedding import MODEL_CARD
+from benchmark.embedding import MODEL, MODEL_CARD
 from benchmark.results.files import Damaged
+from benchmark.results.metrics import accuracy, auroc, f1
 from benchmark.results.store import Store
 from benchmark.run.datasets import make_plan
 from benchmark.training import checkpoint
@@ -65,13 +70,29 @@ def test_a_row_is_found_by_name_title_and_key_and_one_of_several_by_its_seed(
     one, other = (find(results, "random", seed) for seed in (41, 42))
     assert one.folder != other.folder
     assert {cell.seed for cell in other.cells} == {42}
-    for seed in (None, 43):
-        with pytest.raises(
-            ConfigError, match=r"^random: choose one pretraining by --seed N or its key; there are 41 \("
-        ):
-            find(results, "random", seed)
+    with pytest.raises(ConfigError, match=r"^random: choose one pretraining by --seed N or its key; there are 41 \("):
+        find(results, "random", 43)
     with pytest.raises(ConfigError, match=r"unknown row with a finished encoder 'pmqq' \(did you mean 'pmq'\?\)"):
         find(results, "pmqq", None)
+
+
+def test_without_a_seed_it_is_the_pretraining_with_the_best_validation_score(
+    finished_bench: Bench, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores: dict[int, list[float]] = {41: [], 42: []}
+    for cell in finished_bench.grid.cells:
+        if cell.variant.name == "random":
+            chosen_on = finished_bench.store.predictions(cell.key, "validation_")
+            judged = chosen_on.truth, chosen_on.probability, False
+            scores[cell.seed].append(np.mean([score(*judged) for score in (f1, auroc, accuracy)]))
+    mean = {seed: float(np.mean(of_seed)) for seed, of_seed in scores.items()}
+    best = max(mean, key=mean.__getitem__)
+    assert mean[41] != mean[42]
+    assert find(results, "random", None).folder == find(results, "random", best).folder
+    assert main(["export", "random", "--to", str(tmp_path / "to"), "--results", str(results)]) == OK
+    choice = f"the best validation Overall of 2 pretrainings: seed {best} {100 * mean[best]:.1f}, {83 - best} "
+    assert f"random: {choice}" in " ".join(capsys.readouterr().out.split())
+    assert f"- **choice**: {choice}" in (tmp_path / "to" / MODEL_CARD).read_text()
 
 
 def test_the_config_of_the_row_says_how_windows_are_cut(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +128,7 @@ def test_an_earlier_run_has_the_row_and_a_damaged_encoder_is_one_line(
 
 def test_the_folder_has_the_encoder_of_the_row_to_the_bit(finished_bench: Bench, exported: dict[str, Path]) -> None:
     encoder, folder = load_encoder(exported["pmq"]), pretraining_of(finished_bench)
-    assert (exported["pmq"] / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
+    assert (exported["pmq"] / MODEL).read_bytes() == (folder / WEIGHTS).read_bytes()
     config, cpu = finished_bench.config, torch.device("cpu")
     spec = config.column_spec()
     test = make_task(finished_bench.prepared["chapman"], spec, ratio=0.5, seed=41, device=cpu).test
@@ -117,17 +138,56 @@ def test_the_folder_has_the_encoder_of_the_row_to_the_bit(finished_bench: Bench,
     )
 
 
+def mean_f1(bench: Bench, row: str) -> float:
+    """Mean F1 of a row's linear probes, in percent."""
+    values = []
+    for cell in bench.grid.cells:
+        if (cell.variant.name, cell.evaluation) == (row, "linear"):
+            stored = bench.store.load_row(cell.key)
+            assert stored is not None
+            values.append(stored.scores["heartbeat"]["f1"] or 0.0)
+    return float(100 * np.mean(values))
+
+
+def test_the_front_matter_names_what_hubs_read(exported: dict[str, Path]) -> None:
+    _, front, text = (exported["pmq"] / MODEL_CARD).read_text().split("---\n", 2)
+    about = parse_yaml(front)
+    (index,) = about.pop("model-index")
+    assert about == {
+        "library_name": "ecg-pretrain-bench",
+        "tags": ["ecg", "feature-extraction", "contrastive-pretraining", "pmq", "simulated"],
+        "license": "other",
+        "license_name": "as-its-data",
+        "license_link": "README.md",
+        "metrics": ["f1", "roc_auc", "accuracy"],
+    }
+    assert (index["name"], len(index["results"])) == ("PMQ", 6)
+    assert index["results"][0]["dataset"] == {"type": "chapman", "name": "Chapman (simulated)"}
+    assert re.search(rf"\|  *{index['results'][0]['metrics'][0]['value']} \|", text)
+
+
+def test_a_folder_with_a_model_of_another_program_is_left_alone(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    assert main(["export", "pmq", "--to", str(tmp_path), "--results", str(results)]) == USAGE
+    assert "is a folder with other files; name a new one" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match=r"is no exported encoder: config\.json is of another program"):
+        load_encoder(tmp_path)
+
+
 def test_scores_are_those_of_the_row_with_intervals(finished_bench: Bench, results: Path) -> None:
-    tables = scores_of(find(results, "pmq", None))
+    pretrained = find(results, "pmq", None)
+    tables = {table_title(table): table_text(pretrained, table) for table in score_tables(pretrained)}
     assert list(tables) == ["Fine-tuned, scored per heartbeat", "Linear probe, scored per heartbeat"]
     table = tables["Linear probe, scored per heartbeat"]
-    cells = [c for c in finished_bench.grid.cells if (c.variant.name, c.evaluation) == ("pmq", "linear")]
-    f1 = 100 * np.mean([row.scores["heartbeat"]["f1"] for c in cells if (row := finished_bench.store.load_row(c.key))])  # type: ignore[misc]
-    labels, dataset, score, mean, low, high, seeds = (
+    expected = {row: mean_f1(finished_bench, row) for row in ("pmq", "random")}
+    labels, dataset, score, mean, low, high, untrained, seeds = (
         cell.strip() for cell in table.splitlines()[2].strip("|").split("|")
     )
-    assert (labels, dataset, score, mean, seeds) == ("50 %", "Chapman", "F1", f"{f1:.1f}", "2")
-    assert float(low) < f1 < float(high)
+    assert (labels, dataset, score, mean, seeds) == ("50 %", "Chapman", "F1", f"{expected['pmq']:.1f}", "2")
+    assert untrained == f"{expected['random']:.1f}"
+    assert float(low) < expected["pmq"] < float(high)
     assert len(table.splitlines()) == 6  # three metrics and Overall
 
 

@@ -19,8 +19,8 @@ from benchmark.data.corpus import trials_of
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
-from benchmark.embedding import read_description, recordings_of, windows_of
-from benchmark.training.checkpoint import SOURCE, WEIGHTS
+from benchmark.embedding import MODEL, read_description, recordings_of, windows_of
+from benchmark.training.checkpoint import SOURCE
 from benchmark.training.probes import features
 from methods.encoders import get_encoder
 from tests.basic import BASIC
@@ -149,7 +149,7 @@ def test_code_of_the_users_is_run_where_it_is_named_and_is_that_of_the_weights(
 
 
 def test_a_folder_that_cannot_be_used_is_one_line(exported: Path, tmp_path: Path) -> None:
-    (exported / WEIGHTS).write_bytes(b"damaged")
+    (exported / MODEL).write_bytes(b"damaged")
     with pytest.raises(ConfigError, match=r"does not match its digest; export the encoder again"):
         load_encoder(exported)
     config = (exported / "config.json").read_text()

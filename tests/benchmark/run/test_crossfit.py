@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from benchmark.cli.export import find
+from benchmark.cli.pretrained import find
 from benchmark.cli.tune import check_searchable
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
