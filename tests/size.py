@@ -34,7 +34,7 @@ ROOMS = (
     Room("methods", ("methods",), 21.7),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.9),
     Room("training", ("benchmark/training",), 10.6),
-    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 18.1),
+    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 18.2),
     Room("results", ("benchmark/results",), 9.5),
     Room("reports", ("reports",), 35.4),
     Room("config", ("benchmark/config",), 6.9),
@@ -42,7 +42,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.8),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 171.0)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 171.2)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

@@ -11,7 +11,8 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -279,35 +280,32 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
     Ctrl-C lets running tasks save, and is raised again. Raises ConfigError for workers that cannot run them, EngineLost
     where their scheduler ends.
     """
-    waiting = jobs_of(work)
-    missing_encoders = {job.key for job in waiting if job.is_pretraining}
+    waiting = {job.key: job for job in jobs_of(work)}
+    missing_encoders = {job.key for job in waiting.values() if job.is_pretraining}
     running: dict[Future[Any], Job] = {}
     killed: Counter[str] = Counter()
     try:
         while waiting or running:
-            width = engine.width()
-            for job in [job for job in waiting if missing_encoders.isdisjoint(job.after)]:
-                # Tasks that lost a worker run one at a time: a broken pool does not say which of its tasks broke it.
-                is_beside_a_suspect = job.key in killed and any(other.key in killed for other in running.values())
-                if len(running) < width and not is_beside_a_suspect:
-                    waiting.remove(job)
-                    running[engine.submit(run, job, context)] = job
+            room = engine.width() - len(running)
+            for job in next_jobs(waiting.values(), room, missing_encoders, running.values(), killed):
+                del waiting[job.key]
+                running[engine.submit(run, job, context)] = job
             if not running:
                 time.sleep(LOOK_SECONDS)
             for future in wait(running, LOOK_SECONDS, FIRST_COMPLETED).done:
                 job = running.pop(future)
                 endings = endings_of(future, job, engine, killed, context.store)
                 if not endings:
-                    waiting.insert(0, job)  # another worker goes on from its checkpoint
+                    waiting = {job.key: job} | waiting  # another worker goes on from its checkpoint
                     continue
                 watch.end(job, endings)
                 missing_encoders.discard(job.key)
                 if job.is_pretraining and (failure := endings[0].failure):
                     reason = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
-                    for useless in [other for other in waiting if job.key in other.after]:
-                        waiting.remove(useless)
+                    for useless in [other for other in waiting.values() if job.key in other.after]:
+                        del waiting[useless.key]
                         watch.end(useless, given_up(useless, reason, context.store))
-            watch.refresh(list(running.values()), waiting, engine.remark)
+            watch.refresh(list(running.values()), list(waiting.values()), engine.remark)
     except EngineLost:
         raise  # nobody is there who could be asked to stop
     except BaseException:
@@ -315,6 +313,29 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
             engine.ask_to_stop()
             wait(running, GRACE_SECONDS)
         raise
+
+
+def next_jobs(
+    waiting: Iterable[Job],
+    room: int,
+    missing_encoders: AbstractSet[str],
+    running: Iterable[Job],
+    killed: Container[str],
+) -> list[Job]:
+    """Take the first jobs that can run now, for which there is room.
+
+    killed: keys of jobs that lost a worker. They run one at a time: a broken pool does not say which of them broke it.
+    """
+    chosen: list[Job] = []
+    has_suspect = any(job.key in killed for job in running)
+    for job in waiting:
+        if len(chosen) >= room:
+            break
+        is_suspect = job.key in killed
+        if missing_encoders.isdisjoint(job.after) and not (is_suspect and has_suspect):
+            chosen.append(job)
+            has_suspect |= is_suspect
+    return chosen
 
 
 def endings_of(

@@ -4,11 +4,12 @@ over when, again, or not at all; what a task refuses and leaves behind."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ from benchmark.results.store import Failure, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import Shared, run_cell
 from benchmark.run.grid import Cell, Context
-from benchmark.run.tasks import Ending, Job, given_up, jobs_of, run
+from benchmark.run.tasks import Ending, Job, given_up, jobs_of, next_jobs, run
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
 
@@ -96,6 +97,19 @@ def test_a_job_of_each_evaluation_that_waits_for_no_training_comes_before_what_t
     assert names[0] == RANDOM
     assert {*names[1:3]} == {name for name in CELLS if name.startswith("random")}
     assert names[3] == PMQ
+
+
+def test_no_job_is_looked_at_for_which_there_is_no_room() -> None:
+    jobs = [
+        Job((cast(Cell, SimpleNamespace(key=name)),), frozenset(after))
+        for name, after in (("a", ["pmq"]), ("b", []), ("c", []), ("d", []))
+    ]
+
+    def waiting() -> Iterator[Job]:
+        yield from jobs
+        pytest.fail("the workers are busy")
+
+    assert [job.key for job in next_jobs(waiting(), 2, {"pmq"}, [], {})] == ["b", "c"]
 
 
 def test_a_task_whose_worker_is_killed_is_handed_over_again_and_given_up_the_second_time(bench: Bench) -> None:
