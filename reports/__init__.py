@@ -3,6 +3,6 @@
 Never imports torch, methods or the runner.
 """
 
-from reports.load import load
+from reports.answer import Results, load
 
-__all__ = ["load"]
+__all__ = ["Results", "load"]

@@ -98,7 +98,6 @@ def draw_figures(
     style = style_of(plan)
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, BASELINE)]
-    plt.switch_backend("agg")
     with plt.style.context(SETTINGS):
         for (evaluation, unit), comparison in comparisons.items():
             seeds = {cell.seed for cell in plan.cells if cell.evaluation == evaluation}
@@ -214,25 +213,51 @@ def difference_panels(comparison: RowComparison, shares: Sequence[float], style:
     canvas, part = with_legend(COLUMN if len(shares) == 1 else PAGE, 0.8 + spacing * len(order), entries)
     axes = part.subplots(1, len(shares), sharex=True, sharey=True, squeeze=False)[0]
     for panel, share in zip(axes, shares, strict=True):
-        for row in frame[frame["ratio"] == share].to_dict("records"):
-            look = style.looks[row["variant"]]
-            middle, low, high = (100 * row[name] for name in ("difference", "low_holm", "high_holm"))
-            panel.errorbar(
-                middle, order.index(row["variant"]), xerr=[[middle - low], [high - middle]], fmt=look.marker,
-                color=look.hue, markerfacecolor=look.hue if row["significant"] else "white",
-            )  # fmt: skip
-        for row in baseline[baseline["ratio"] == share].to_dict("records"):
-            panel.axvline(100 * row["difference"], **BASELINE_LINE)
-            if np.isfinite(row["high"] - row["low"]):
-                panel.axvspan(100 * row["low"], 100 * row["high"], color="0.9", zorder=0)
-        panel.axvline(0, color="black", linewidth=0.8, zorder=1)
+        draw_difference_panel(panel, comparison, share, order, style)
         panel.set_title(labels_text(share) if len(shares) < 4 else ratio_text(share))
-        panel.grid(visible=False, axis="y")
     axes[0].set_yticks(range(len(order)), titles)
     axes[0].set_ylim(len(order) - 0.5, -0.5)
     axes[0].xaxis.set_major_locator(MaxNLocator(6 if len(shares) < 3 else 3, steps=[1, 2, 5, 10]))
     part.supxlabel(label)
     return canvas
+
+
+def draw_difference_panel(
+    panel: Axes, comparison: RowComparison, share: float, order: Sequence[str], style: FigureStyle
+) -> None:
+    """Draw the differences at one label share, a row of `order` below the other, with the line of the baseline."""
+    frame = comparison.differences
+    for row in frame[frame["ratio"] == share].to_dict("records"):
+        look = style.looks[row["variant"]]
+        middle, low, high = (100 * row[name] for name in ("difference", "low_holm", "high_holm"))
+        panel.errorbar(
+            middle, order.index(row["variant"]), xerr=[[middle - low], [high - middle]], fmt=look.marker,
+            color=look.hue, markerfacecolor=look.hue if row["significant"] else "white",
+        )  # fmt: skip
+    baseline = comparison.baseline
+    for row in baseline[baseline["ratio"] == share].to_dict("records"):
+        panel.axvline(100 * row["difference"], **BASELINE_LINE)
+        if np.isfinite(row["high"] - row["low"]):
+            panel.axvspan(100 * row["low"], 100 * row["high"], color="0.9", zorder=0)
+    panel.axvline(0, color="black", linewidth=0.8, zorder=1)
+    panel.grid(visible=False, axis="y")
+
+
+def axes_of_differences(comparison: RowComparison, style: FigureStyle, axes: Axes | None) -> Axes:
+    """Draw the differences at the one label share of a comparison on axes, by default of a new pyplot figure."""
+    frame = comparison.differences
+    order = frame.sort_values("difference", ascending=False)["variant"].tolist()
+    reference = and_text([style.plan.variants[name] for name in frame["reference"].unique()])
+    share = frame["ratio"].iloc[0]
+    with plt.style.context(SETTINGS):
+        if axes is None:
+            _, axes = plt.subplots(figsize=(COLUMN + 1.5, 0.8 + 0.25 * len(order)), layout="constrained")
+        draw_difference_panel(axes, comparison, share, order, style)
+    axes.set_yticks(range(len(order)), [style.rows[row] for row in order])
+    axes.set_ylim(len(order) - 0.5, -0.5)
+    axes.set_xlabel(f"{style.plan.headline.title}, row − {reference} (points); filled: significant (Holm)")
+    axes.set_title(labels_text(share))
+    return axes
 
 
 def draw_label_efficiency(frame: pd.DataFrame, style: FigureStyle, stem: Path, words: str) -> Figure:
@@ -381,7 +406,6 @@ def save(canvas: Canvas, stem: Path, caption: str, answers: bool = False) -> Fig
         buffer = BytesIO()
         canvas.savefig(buffer, format=suffix[1:], dpi=DPI, metadata=metadata)
         write_atomic(stem.with_name(stem.name + suffix), buffer.getvalue())
-    plt.close(canvas)
     return Figure(stem.with_name(stem.name + ".png"), caption, answers)
 
 

@@ -69,7 +69,7 @@ class Values(NamedTuple):
     second: str
 
 
-def load(sources: str | Path | Sequence[str | Path]) -> Run:
+def load_run(sources: str | Path | Sequence[str | Path]) -> Run:
     """Load the run that the sources name, several merged. Raises NoResults, in one line, where a source holds no run.
 
     sources: results folders and archives, each with @KEY of a plan or @all if not the latest run is meant.

@@ -19,7 +19,7 @@ from benchmark.screen import Console, note
 from reports.build import build_report, pretrainings_table
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
 from reports.footers import warnings
-from reports.load import load, pack
+from reports.load import load_run, pack
 from reports.page import PAGE
 from reports.results import Run
 from reports.score_tables import DASH, Style, Table, wide
@@ -66,7 +66,7 @@ def naming_archives(sources: Sequence[str]) -> Iterator[None]:
 
 def write_tables(arguments: Namespace, sources: Sequence[str], console: Console) -> None:
     """Write and print the tables of the sources, or their comparison, and the archive that a flag asks for."""
-    runs = [load(run) for run in sources] if arguments.compare else [load(sources)]
+    runs = [load_run(run) for run in sources] if arguments.compare else [load_run(sources)]
     for line in dict.fromkeys(message for results in runs for message in results.messages):
         note(console, line)
     unit = None if arguments.unit == "both" else arguments.unit
@@ -87,7 +87,7 @@ def show_opinion(arguments: Namespace, console: Console) -> None:
     names = ["archive", "beside", "compare", "unit"]
     rows = None
     if arguments.rows:
-        rows = predicted_by(load(arguments.results or ["runs"]), arguments.rows)
+        rows = predicted_by(load_run(arguments.results or ["runs"]), arguments.rows)
     else:
         names.append("results")
     if any(getattr(arguments, name) for name in names):

@@ -17,8 +17,8 @@ import run_benchmark
 from benchmark.data.datasets.base import Entry, Listing
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.results.names import RECORDING
+from reports import load
 from reports.inference import ScoreColumn, intervals, pairwise, score_columns
-from reports.load import load
 
 pytestmark = pytest.mark.slow
 TEST_FOLD, TRAINING_FOLD, MORE_TESTED = 10, 1, (5, 6, 7)

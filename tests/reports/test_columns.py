@@ -11,9 +11,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from benchmark.results.names import OVERALL
+from reports import load
 from reports.columns import ScoreColumn, UnequalTestSets, overall_rows, score_columns
 from reports.inference import intervals
-from reports.load import load
 from tests.reports.conftest import Scatter, simulated_predictions
 
 WritePredictions = Callable[..., Path]

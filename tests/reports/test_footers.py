@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.results.names import LEADS
+from reports import load
 from reports.footers import caption, footers
 from reports.inference import TableStatistics
 from reports.layouts import layouts
-from reports.load import load
 from reports.results import Run
 
 

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from benchmark.results.names import OVERALL
+from reports import load
 from reports.columns import ScoreColumn
 from reports.inference import (
     LEVEL,
@@ -31,7 +32,6 @@ from reports.inference import (
 )
 from reports.jackknife import with_contributions
 from reports.layouts import layouts
-from reports.load import load
 from reports.moderation import common_variance
 from tests.reports.conftest import Scatter, simulated_predictions
 

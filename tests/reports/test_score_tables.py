@@ -18,9 +18,9 @@ import pytest
 from benchmark.results.metrics import HEADLINES
 from benchmark.results.names import OVERALL
 from benchmark.results.store import Plan, Row
+from reports import load
 from reports.inference import NEAR, PAIRS, TableStatistics, statistics_of
 from reports.layouts import layouts
-from reports.load import load
 from reports.score_tables import (
     CSV_COLUMNS,
     MARKDOWN,

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from reports import load
 from reports.inference import statistics_of
 from reports.layouts import layouts
-from reports.load import load
 from reports.results import Run
 from reports.second_opinion import second_opinion
 from run_benchmark import main

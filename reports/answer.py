@@ -1,0 +1,158 @@
+"""Results as Python code holds them: a run, and on demand the statistics, sentences, table and figure of its report.
+
+    results = load("runs")              # or what `evaluate` and `compare_predictions` return
+    results.scores                      # a line per stored number
+    results.pairs()                     # a line per pair of rows: difference, interval and tests
+    results.verdict()                   # what may be said of them
+    results.figure()                    # Matplotlib axes
+
+All of it comes from the functions of the report, so that both say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import pandas as pd
+
+from benchmark.results.names import UNIT_OF_PROTOCOL
+from reports.build import TestedTables, build_report, tested_tables
+from reports.comparison import RowComparison
+from reports.inference import judged
+from reports.load import load_run
+from reports.page import HTML, PAGE, blocks
+from reports.results import Run
+from reports.score_tables import Table, to_latex, to_markdown, wide
+from reports.words import counted, labels_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas.io.formats.style import Styler
+
+
+@dataclass(frozen=True, repr=False)
+class Results(Run):
+    """A run, and what is said of it. Statistics are computed when they are first asked for.
+
+    The argument `table` of its methods is a name of `tables`, by default the first: the comparison of the first
+    evaluation. A name that is none of them raises ValueError.
+    """
+
+    unit: str = ""
+    """What is scored, 'heartbeat' or 'recording'; '' for that of the run's protocol (paper, strict)."""
+
+    @classmethod
+    def of(cls, run: Run, unit: str = "") -> Self:
+        """Return a run as results, scored per `unit`."""
+        fields = {name: getattr(run, name) for name in Run.__dataclass_fields__}
+        return cls(**fields, unit=unit or UNIT_OF_PROTOCOL[run.plan.config["protocol"]])
+
+    def per(self, unit: str) -> Self:
+        """Return the same run scored per 'heartbeat' or per 'recording'."""
+        return self.of(self, unit)
+
+    @cached_property
+    def _tested(self) -> TestedTables:
+        return tested_tables(self, [self.unit], ())
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables: an evaluation and a unit, e.g. 'linear-recording', then ablations and sweeps."""
+        return [table.name for table in self._tested.tables]
+
+    def _table(self, name: str | None) -> Table:
+        for table in self._tested.tables:
+            if name in (None, table.name):
+                return table
+        raise ValueError(f"no table {name!r}; there are {', '.join(self.tables) or 'none'}")
+
+    def pairs(self, table: str | None = None) -> pd.DataFrame:
+        """Return a line per pair of rows, dataset, metric and label share: difference, intervals and p values.
+
+        The columns are those of pairwise.csv, differences as shares of 1, with `significant`, `beyond` the margin and
+        `equivalent`; the dataset '' is the mean over datasets, the headline.
+        """
+        return judged(self._tested.pairs[self._table(table).name])
+
+    def against_baselines(self, table: str | None = None) -> pd.DataFrame:
+        """Return a line per method and baseline without pretraining, with the columns of `pairs`."""
+        return judged(self._tested.pairs[f"{self._table(table).name}-baselines"])
+
+    def intervals(self, table: str | None = None) -> pd.DataFrame:
+        """Return a line per row, dataset, metric and label share: mean and 95 % interval, as shares of 1."""
+        return self._tested.intervals[self._table(table).name]
+
+    def verdict(self, table: str | None = None) -> list[str]:
+        """Return the sentences of the report: the answers, what they rest on, differences at each label share."""
+        return [sentence for text in self._table(table).verdict for sentence in text.split("\n")]
+
+    def table(self, table: str | None = None) -> Styler:
+        """Return the table as a pandas Styler, a block of rows per label share, best numbers bold."""
+        chosen = self._table(table)
+        shares = {labels_text(ratio): wide(chosen, ratio, HTML) for ratio in chosen.layout.ratios}
+        return pd.concat(shares, names=["labels"]).style.set_caption(escape(chosen.title))
+
+    def to_markdown(self, table: str | None = None) -> str:
+        """Return the table in Markdown with its sentences and notes, as in results.md."""
+        return to_markdown(self._table(table))
+
+    def to_latex(self, table: str | None = None) -> str:
+        """Return the table in LaTeX, as in results.tex."""
+        return to_latex(self._table(table))
+
+    def figure(self, table: str | None = None, *, ratio: float | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the difference of each row from its reference in the headline, with its interval; return the axes.
+
+        ratio: share of the labels, by default the smallest. ax: axes to draw on; None: those of a new pyplot figure.
+        Raises ValueError where there is no difference to draw, or none at this share.
+        """
+        from reports.figures import axes_of_differences, style_of  # here, because matplotlib loads slowly
+
+        layout = self._table(table).layout
+        comparison = self._tested.comparisons.get((layout.evaluation, self.unit))
+        shares = [] if comparison is None else comparison.differences["ratio"].unique().tolist()
+        if comparison is None or not shares:
+            raise ValueError("there is no difference to draw: one row alone, or no finished cells")
+        share = min(shares) if ratio is None else ratio
+        if share not in shares:
+            raise ValueError(f"no label share {ratio}; there are {', '.join(map(str, shares))}")
+        shown = RowComparison(*(frame[frame["ratio"] == share] for frame in comparison))
+        return axes_of_differences(shown, style_of(self.plan), ax)
+
+    def save(self, out: str | Path, further: Sequence[str] = ()) -> Path:
+        """Write the whole report, as the command `report` does, and return its page. further: other metrics."""
+        build_report(self, Path(out), unit=self.unit, further=further)
+        return Path(out) / PAGE
+
+    def __repr__(self) -> str:
+        cells = f"{len(self.finished)} of {counted(len(self.plan.cells), 'cell')}"
+        size = f"{cells}, {counted(len(self.plan.variants), 'row')}, {counted(len(self.plan.datasets), 'dataset')}"
+        answers = self.verdict() if self._tested.tables else []
+        return "\n".join([f"Results of {self.name}: {size}", *answers])
+
+    def _repr_html_(self) -> str:
+        """Return sentences, blocks and notes of each table for a notebook; names are escaped."""
+        parts = []
+        for table in self._tested.tables:
+            parts.append(f"<h4>{escape(table.title)}</h4>")
+            for text in table.verdict[:2]:
+                parts.append(f"<p>{escape(text)}</p>".replace("\n", "<br>"))
+            for title, block in blocks(table).items():
+                parts.append(f"<p><b>{escape(title)}</b></p>{block}")
+            notes = [f"<sup>{mark}</sup> {escape(text)}" for mark, text in table.footnotes.items()]
+            parts.append(f"<small>{'<br>'.join(notes)}</small>")
+        return "".join(parts) or escape(repr(self))
+
+
+def load(sources: str | Path | Sequence[str | Path], unit: str = "") -> Results:
+    """Load the results of runs: folders and archives, each with @KEY of a plan or @all if not the latest is meant.
+
+    Several are put together where their settings and data are the same; `messages` names the others. unit: 'heartbeat'
+    or 'recording', by default that of the protocol. Raises NoResults, in one line, where a source holds no run.
+    """
+    return Results.of(load_run(sources), unit)
