@@ -50,7 +50,8 @@ class Results(Run):
     def of(cls, run: Run, unit: str = "") -> Self:
         """Return a run as results, scored per `unit`."""
         fields = {name: getattr(run, name) for name in Run.__dataclass_fields__}
-        return cls(**fields, unit=unit or UNIT_OF_PROTOCOL[run.plan.config["protocol"]])
+        default = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
+        return cls(**fields, unit=unit or default)
 
     def per(self, unit: str) -> Self:
         """Return the same run scored per 'heartbeat' or per 'recording'."""
@@ -69,7 +70,8 @@ class Results(Run):
         for table in self._tested.tables:
             if name in (None, table.name):
                 return table
-        raise ValueError(f"no table {name!r}; there are {', '.join(self.tables) or 'none'}")
+        names = ", ".join(self.tables) or "none"
+        raise ValueError(f"no table {name!r}; there are {names}")
 
     def pairs(self, table: str | None = None) -> pd.DataFrame:
         """Return a line per pair of rows, dataset, metric and label share: difference, intervals and p values.
@@ -95,7 +97,8 @@ class Results(Run):
         """Return the table as a pandas Styler, a block of rows per label share, best numbers bold."""
         chosen = self._table(table)
         shares = {labels_text(ratio): wide(chosen, ratio, HTML) for ratio in chosen.layout.ratios}
-        return pd.concat(shares, names=["labels"]).style.set_caption(escape(chosen.title))
+        whole = pd.concat(shares, names=["labels"])
+        return whole.style.set_caption(escape(chosen.title))
 
     def to_markdown(self, table: str | None = None) -> str:
         """Return the table in Markdown with its sentences and notes, as in results.md."""
@@ -113,14 +116,15 @@ class Results(Run):
         """
         from reports.figures import axes_of_differences, style_of  # here, because matplotlib loads slowly
 
-        layout = self._table(table).layout
-        comparison = self._tested.comparisons.get((layout.evaluation, self.unit))
-        shares = [] if comparison is None else comparison.differences["ratio"].unique().tolist()
-        if comparison is None or not shares:
+        evaluation = self._table(table).layout.evaluation
+        comparison = self._tested.comparisons.get((evaluation, self.unit))
+        if comparison is None or comparison.differences.empty:
             raise ValueError("there is no difference to draw: one row alone, or no finished cells")
-        share = min(shares) if ratio is None else ratio
+        shares = sorted(set(comparison.differences["ratio"]))
+        share = shares[0] if ratio is None else ratio
         if share not in shares:
-            raise ValueError(f"no label share {ratio}; there are {', '.join(map(str, shares))}")
+            there = ", ".join(map(str, shares))
+            raise ValueError(f"no label share {ratio}; there are {there}")
         shown = RowComparison(*(frame[frame["ratio"] == share] for frame in comparison))
         return axes_of_differences(shown, style_of(self.plan), ax)
 
@@ -130,10 +134,14 @@ class Results(Run):
         return Path(out) / PAGE
 
     def __repr__(self) -> str:
-        cells = f"{len(self.finished)} of {counted(len(self.plan.cells), 'cell')}"
-        size = f"{cells}, {counted(len(self.plan.variants), 'row')}, {counted(len(self.plan.datasets), 'dataset')}"
-        answers = self.verdict() if self._tested.tables else []
-        return "\n".join([f"Results of {self.name}: {size}", *answers])
+        plan = self.plan
+        cells = counted(len(plan.cells), "cell")
+        rows = counted(len(plan.variants), "row")
+        datasets = counted(len(plan.datasets), "dataset")
+        lines = [f"Results of {self.name}: {len(self.finished)} of {cells}, {rows}, {datasets}"]
+        if self.tables:
+            lines += self.verdict()
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """Return sentences, blocks and notes of each table for a notebook; names are escaped."""
@@ -141,11 +149,12 @@ class Results(Run):
         for table in self._tested.tables:
             parts.append(f"<h4>{escape(table.title)}</h4>")
             for text in table.verdict[:2]:
-                parts.append(f"<p>{escape(text)}</p>".replace("\n", "<br>"))
+                lines = escape(text).replace("\n", "<br>")
+                parts.append(f"<p>{lines}</p>")
             for title, block in blocks(table).items():
                 parts.append(f"<p><b>{escape(title)}</b></p>{block}")
-            notes = [f"<sup>{mark}</sup> {escape(text)}" for mark, text in table.footnotes.items()]
-            parts.append(f"<small>{'<br>'.join(notes)}</small>")
+            for mark, text in table.footnotes.items():
+                parts.append(f"<small><sup>{mark}</sup> {escape(text)}</small><br>")
         return "".join(parts) or escape(repr(self))
 
 
