@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,10 @@ LEAST_KIB = 200_000
 
 def address_limit() -> int | None:
     """Return how much memory this process may address, in KiB (`ulimit -v`); None without a limit."""
+    try:
+        import resource
+    except ImportError:  # on Windows
+        return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if limit == resource.RLIM_INFINITY else limit // 1024
 

@@ -49,8 +49,12 @@ class Interrupted(KeyboardInterrupt):
 def interrupts(*, saving: bool = False) -> Iterator[None]:
     """Raise `Interrupted` at the first SIGINT or SIGTERM within.
 
-    saving: it sets `stop` instead, and is raised at the end or after `GRACE_SECONDS`.
+    saving: it sets `stop` instead, and is raised at the end or after `GRACE_SECONDS`. On Windows, where nothing runs
+    that could save, Ctrl-C is Python's.
     """
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
     received: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:

@@ -39,7 +39,7 @@ from methods.encoders import DEFAULT, ENCODERS
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
-PAGE = "docs/METHODS.md"
+PAGE = "the page 'Methods and encoders'"
 
 
 def list_all(arguments: Namespace, console: Console) -> int:
@@ -67,7 +67,7 @@ def listing() -> dict[str, dict[str, str]]:
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
         datasets[name] = f"{dataset.title}: {classes}"
-    datasets["./ours.yaml"] = "a card of your own data (docs/OWN_DATA.md); `data new-card` writes a first one"
+    datasets["./ours.yaml"] = "a card of your own data (page 'Your own ECGs'); `data new-card` writes a first one"
     tasks = {DEFAULT_TASK: "the classes above, as --labels says; of every dataset"}
     for name, dataset in DATASETS.items():
         for task, named in dataset.tasks.items():

@@ -274,7 +274,7 @@ COMMANDS["data download"] = Command(
     examples=("data download ptb-xl --data-root /data  # a dataset, verified",),
 )
 COMMANDS["data new-card"] = Command(
-    help="look at a folder of your own ECGs and write a first card for it (docs/OWN_DATA.md)",
+    help="look at a folder of your own ECGs and write a first card for it (page 'Your own ECGs')",
     function="benchmark.cli.new_card:new_card",
     flags=(),
     further={

@@ -108,7 +108,7 @@ def embed(arguments: Namespace, console: Console) -> int:
             try:
                 table.to_parquet(file, index=False)
             except ImportError:
-                raise ConfigError(f"--out {out} needs pyarrow: {install('embed')}") from None
+                raise ConfigError(f"--out {out} needs pyarrow: {install('pyarrow')}") from None
     note(console, f"wrote {out}: {len(table)} rows of {encoder.width} numbers")
     return OK
 
@@ -121,7 +121,7 @@ def records_of(path: Path) -> list[Path]:
         headers = [header for header in [path.with_suffix(".hea")] if header.is_file()]
     if not headers:
         raise ConfigError(
-            f"{path}: neither a WFDB record nor a folder of them (.hea files); for arrays see docs/USE.md"
+            f"{path}: neither a WFDB record nor a folder of them (.hea files); `load_encoder` in Python takes arrays"
         )
     return sorted(header.with_suffix("") for header in headers)
 

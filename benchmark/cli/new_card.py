@@ -76,7 +76,7 @@ UNUSED = "# Not used: "
 """Begins a line of the draft on what lies in the folder and the card leaves out."""
 ORDER = f"names of the columns in order, e.g. {', '.join(LEADS)}, '-' for one not used"
 HEAD = """\
-# A card of the ECGs in this folder, for `--datasets {file}`; docs/OWN_DATA.md says what else a card may hold.
+# A card of the ECGs in this folder, for `--datasets {file}`; the page 'Your own ECGs' says what else a card may hold.
 name: {name}
 title: {title}
 """

@@ -32,12 +32,11 @@ from benchmark.run.grid import Grid, select
 
 
 class Need(NamedTuple):
-    """A part of a run that needs an extra."""
+    """A part of a run that needs packages of an extra."""
 
     part: str
-    extra: str
     packages: tuple[str, ...]
-    """One of them is enough."""
+    """With one of them it may do."""
     otherwise: str
     """What does without it."""
 
@@ -54,7 +53,7 @@ def refusals(config: Config, folders: Folders, machine: Machine, arguments: Name
     """Yield a line for each missing extra or dataset, folder, engine or workers that cannot be used, a store in use."""
     for need in needs_of(config, arguments):
         if not any(map(find_spec, need.packages)):
-            yield f"{need.part} needs an extra: {install(need.extra)}, or {need.otherwise}"
+            yield f"{need.part} needs packages: {install(*need.packages)}, or {need.otherwise}"
     for name in names_of(config):
         try:
             key_listing(locate(config, name, folders), config.data.prefix_of(name))
@@ -104,20 +103,20 @@ def in_use(store: Store, holder: str) -> str:
 def needs_of(config: Config, arguments: Namespace) -> Iterator[Need]:
     """Yield the parts of a run that need an extra."""
     if vars(arguments).get("tensorboard"):
-        yield Need("--tensorboard", "tensorboard", ("tensorboard",), "leave it out")
+        yield Need("--tensorboard", ("tensorboard",), "leave it out")
     if "minirocket" in config.baselines:
         others = [name for name in config.baselines if name != "minirocket"]
-        yield Need("the baseline minirocket", "minirocket", ("aeon",), f"--baselines {' '.join(others) or 'none'}")
+        yield Need("the baseline minirocket", ("aeon",), f"--baselines {' '.join(others) or 'none'}")
     if arguments.engine != HERE:
-        yield Need(f"--engine {arguments.engine}", "dask", ("distributed",), f"--engine {HERE}")
+        yield Need(f"--engine {arguments.engine}", ("distributed",), f"--engine {HERE}")
     embedder = config.pretrain.text_embedder
     if embedder != TFIDF and any(config.method_class(name).needs_text for name in config.methods):
         key = "pretrain.text_embedder"
-        yield Need(f"{key}={embedder}", "text", ("transformers",), f"--set {key}={TFIDF}")
+        yield Need(f"{key}={embedder}", ("transformers",), f"--set {key}={TFIDF}")
     for name in names_of(config):
         source = config.data.source(name)
         if isinstance(source, Card) and (packages := PACKAGES[source.signals.kind]):
-            yield Need(f"{source.title}, {source.signals.kind} files,", "formats", packages, "leave the dataset out")
+            yield Need(f"{source.title}, {source.signals.kind} files,", packages, "leave the dataset out")
 
 
 def refuse_audited(config: Config, prepared: Mapping[str, Prepared], arguments: Namespace) -> list[str]:

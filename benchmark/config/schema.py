@@ -53,7 +53,7 @@ class Section(BaseModel):
 
 
 class Simulation(Section):
-    """Simulated cohorts in place of the real datasets (docs/DATA.md)."""
+    """Simulated cohorts in place of the real datasets (page 'Datasets and simulator')."""
 
     seed: Seed = 1
     """Seed of the simulator; cohorts of another seed share no patient."""
@@ -82,7 +82,8 @@ class Heartbeats(Section):
     """heartbeats: the paper's; recordings: kept whole, which keeps the rhythm."""
     beats: Beats = "authors"
     """authors: R peaks lead by lead, and no heart slower than 50/min, as PMQ's and COMET's code does; fused: R peaks of
-    all leads together, any heart (docs/evidence/REAL.md). By default fused under `protocol: strict`."""
+    all leads together, any heart (page 'Real recordings from seven sources'). By default fused under `protocol:
+    strict`."""
 
 
 class Recordings(Section):
@@ -118,7 +119,8 @@ class Data(Section):
     datasets: Listed[str] = ["ptb-xl", "chapman", "cpsc2018"]
     """Columns of the table; A@B is learned on A and tested on B; FILE.yaml is the card of your own data."""
     task: Listed[str] = [DEFAULT_TASK]
-    """Tasks; a column is a dataset under one that it has (docs/PROTOCOLS.md). default: the dataset's own classes."""
+    """Tasks; a column is a dataset under one that it has (page 'Protocols and statistics'). default: the dataset's own
+    classes."""
     labels: Labels = "single"
     """Labels of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid."""
     segmentation: Windows = Heartbeats()
@@ -139,7 +141,7 @@ class Data(Section):
     simulation: Simulation | None = None
     """None: real data under --data-root or --data."""
     cards: dict[str, Card] = {}
-    """Name -> card of a dataset that is not built in (docs/OWN_DATA.md); `--datasets FILE.yaml` fills it in."""
+    """Name -> card of a dataset that is not built in (page 'Your own ECGs'); `--datasets FILE.yaml` fills it in."""
 
     @property
     def corpora(self) -> list[str]:
@@ -183,7 +185,7 @@ class Finetune(Section):
     """Passes over the labelled subset."""
     lr: Rates = [1e-4]
     """Constant learning rate of AdamW: one, or several, of which the best by validation macro-F1 is used. By default
-    1e-4 as in the paper, and four rates under `protocol: strict` (docs/PROTOCOLS.md)."""
+    1e-4 as in the paper, and four rates under `protocol: strict` (page 'Protocols and statistics')."""
     weight_decay: NotNegative = 1e-2
     """Weight decay of AdamW."""
     batch_size: BatchSize = 256
@@ -294,7 +296,7 @@ class Pretrain(Section):
     """Need not be whole."""
     budget: Budget = "epochs"
     """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
-    encoder passes, as many as these windows cost PMQ (docs/PROTOCOLS.md)."""
+    encoder passes, as many as these windows cost PMQ (page 'Protocols and statistics')."""
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Preset = "unified"
@@ -358,7 +360,7 @@ class Settings(Section):
     supervised: Supervised = Supervised()
     evaluate: Listed[str] = [FINETUNE]
     """A table each. finetune: encoder and head; linear, knn, attention: a frozen encoder; retrieval: of whose
-    patients, beside another (docs/PROTOCOLS.md)."""
+    patients, beside another (page 'Protocols and statistics')."""
     ratios: Listed[Ratio] = [0.3, 0.1, 0.01]
     """Shares of the training labels, in (0, 1]."""
     seeds: Listed[Seed] = [41, 42, 43, 44, 45]
@@ -372,8 +374,8 @@ class Settings(Section):
     """Validation patients whose labels choose epochs and strengths. share: the share that is labelled for training, at
     least one per class; whole: all. By default share under `strict`, and whole under `paper` as in the papers' code."""
     protocol: Protocol = "paper"
-    """How labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md). By default strict for
-    data of a card that states patients (docs/OWN_DATA.md), else paper."""
+    """How labelled subsets are drawn, what a seed varies, what is scored (page 'Protocols and statistics'). By default
+    strict for data of a card that states patients (page 'Your own ECGs'), else paper."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """auto: bf16 where the device multiplies it natively, else float32."""
     printed: list[str] = []

@@ -60,7 +60,9 @@ def embedder_identity(embedder: str) -> dict[str, str | int]:
     Raises DatasetError for a language model if transformers is not installed.
     """
     if embedder != TFIDF and find_spec("transformers") is None:
-        raise DatasetError(f"pretrain.text_embedder={embedder} needs an extra: {install('text')}, or use {TFIDF}")
+        raise DatasetError(
+            f"pretrain.text_embedder={embedder} needs a package: {install('transformers')}, or use {TFIDF}"
+        )
     if embedder != TFIDF and Path(embedder).is_dir():
         content = hashlib.sha256()
         for path in sorted(path for path in Path(embedder).iterdir() if path.is_file()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -13,6 +12,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -147,6 +147,7 @@ REMEDIES = {
     errno.EDQUOT: f"your quota there is used up: free space or name another folder; {RESUMES}",
     errno.EROFS: "the folder is mounted read-only: name another",
     errno.EACCES: "you may not write there: name another folder",
+    errno.ENOSYS: "runs are supported on Linux and macOS, reports of results everywhere",
     errno.EAGAIN: f"no more processes are allowed (ulimit -u): use fewer --workers and --jobs; {RESUMES}",
 }
 """Number of an error of the operating system -> what to do."""
@@ -209,6 +210,10 @@ def write_atomic(path: Path, content: bytes) -> None:
         handle.write(content)
 
 
+HAS_LOCKS = find_spec("fcntl") is not None
+"""Whether this system locks files; Windows does not."""
+
+
 class Locked(Exception):
     """Another process holds a lock: 'HOST:PID'."""
 
@@ -217,8 +222,13 @@ class Locked(Exception):
 def file_lock(path: Path) -> Iterator[None]:
     """Let one process at a time in, by a file that names it; on a disk without locks, all are in it.
 
-    Raises Locked for another process, and OSError where the file cannot be written, as nothing beside it could be.
+    Raises Locked for another process, and OSError where the system has no locks, or where the file cannot be written,
+    as nothing beside it could be.
     """
+    if not HAS_LOCKS:
+        raise OSError(errno.ENOSYS, "a run needs file locks, which this system lacks", str(path))
+    import fcntl  # here, because a system without it reads results all the same
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "ab", buffering=0) as handle:
         try:
@@ -235,6 +245,10 @@ def file_lock(path: Path) -> Iterator[None]:
 
 def holder_of(path: Path) -> str:
     """Return 'HOST:PID' of the process that holds a `file_lock`; '' for none."""
+    if not HAS_LOCKS:
+        return ""
+    import fcntl
+
     with suppress(FileNotFoundError), open(path) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

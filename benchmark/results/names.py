@@ -159,9 +159,23 @@ def command() -> str:
     return INSTALLED if Path(sys.argv[0]).stem == INSTALLED else "python run_benchmark.py"
 
 
-def install(extra: str) -> str:
-    """Return the command that installs an extra in the checkout."""
-    return f"pip install -e '.[{extra}]'"
+REQUIREMENTS = {
+    "aeon": "aeon>=1.5",
+    "distributed": "distributed>=2024.12",
+    "ecgdatakit": "ecgdatakit>=2.0.3",
+    "h5py": "h5py>=3.12.1",
+    "pyarrow": "pyarrow>=18.1",
+    "pydicom": "pydicom>=3.0",
+    "tensorboard": "tensorboard>=2.18",
+    "transformers": "transformers>=4.40",
+}
+"""Package of an extra -> what is installed."""
+
+
+def install(*packages: str) -> str:
+    """Return the command that installs packages, of an extra or others."""
+    requirements = [f"'{REQUIREMENTS.get(name, name)}'" for name in packages]
+    return f"pip install {' '.join(requirements)}"
 
 
 WINDOWS_SHA256 = "windows_sha256"

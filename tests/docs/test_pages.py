@@ -12,6 +12,7 @@ import pytest
 from benchmark.cli.commands import COMMANDS
 from benchmark.config.config import Config
 from benchmark.config.schema import Section
+from benchmark.results.names import REQUIREMENTS
 from tests.docs.pages import DOCS, EVIDENCE, text_of
 
 ROOT = DOCS.parent
@@ -64,6 +65,20 @@ def test_files_flags_and_keys_that_a_page_names_exist(page: Path) -> None:
     for section, key in re.findall(r"`(\w+)\.(\w+)[`=:.]", text):
         if section in sections and key != "py":
             assert key in sections[section].model_fields, f"{section}.{key}"
+
+
+def test_messages_name_pages_by_their_titles() -> None:
+    titles = {page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for page in PAGES}
+    for folder in ("benchmark/cli", "benchmark/config"):
+        for file in (ROOT / folder).rglob("*.py"):
+            text = file.read_text(encoding="utf-8")
+            assert set(re.findall(r"\bpage '([^']+)'", text)) <= titles, file
+            assert "docs/" not in text, f"{file}: docs/ does not come with the wheel"
+
+
+def test_the_packages_that_a_message_installs_are_those_of_the_extras() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert set(REQUIREMENTS.values()) <= {requirement for of_extra in extras.values() for requirement in of_extra}
 
 
 def test_every_extra_has_its_line() -> None:

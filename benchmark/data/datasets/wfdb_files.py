@@ -92,7 +92,7 @@ def reasons(path: Path, what: str = "signal") -> Iterator[None]:
     except FileNotFoundError as error:
         raise Unusable(f"file missing: {what}") from error
     except ImportError as error:
-        remedy = f"{install('formats')}: {error.name or error}"
+        remedy = install(error.name) if error.name else str(error)
         raise DatasetError(f"{path} needs a package that is missing; {remedy}") from error
     except Exception as error:
         words = " ".join(str(error).split())[:160]

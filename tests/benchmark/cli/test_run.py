@@ -295,10 +295,13 @@ def test_data_are_looked_for_and_judged_before_any_pretraining(run: Run, tmp_pat
 
 
 REFUSED = {
-    "the extra of a flag": (["--tensorboard"], "pip install -e '.[tensorboard]'"),
-    "the extra of a baseline": (["--baselines", "random", "minirocket"], "'.[minirocket]', or --baselines random"),
-    "the extra of an engine": (["--engine", "tcp://127.0.0.1:1"], "'.[dask]', or --engine local"),
-    "the extra of a text embedder": (["--methods", "etp", "--set", "pretrain.text_embedder=bert"], "'.[text]'"),
+    "the package of a flag": (["--tensorboard"], "needs packages: pip install 'tensorboard>=2.18', or leave"),
+    "the package of a baseline": (["--baselines", "random", "minirocket"], "'aeon>=1.5', or --baselines random"),
+    "the package of an engine": (["--engine", "tcp://127.0.0.1:1"], "'distributed>=2024.12', or --engine local"),
+    "the package of a text embedder": (
+        ["--methods", "etp", "--set", "pretrain.text_embedder=bert"],
+        "'transformers>=4.40'",
+    ),
     "folders of datasets": (["--data-root", "nowhere"], "nowhere/mimic"),
     "a dataset without its tables": (["--data", "chapman=cache", "mimic-iv-ecg=cache"], "error: Chapman: "),
     "a file in the place of a folder": (["--out", "tiny.yaml/out"], "tiny.yaml is no folder that you may write to"),
@@ -311,7 +314,7 @@ REFUSED = {
     "a leak": (["--seeds", "43"], "one patient on both sides"),
 }
 """What is refused -> flags, and words of the error."""
-WITHOUT_GRID = ("the extra of a text embedder", "a key of no cell", "a device that is not there")
+WITHOUT_GRID = ("the package of a text embedder", "a key of no cell", "a device that is not there")
 """Cases in which a dry run has no grid to count."""
 
 
@@ -320,7 +323,7 @@ def test_a_dry_run_refuses_what_the_run_refuses_before_any_work(
     case: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags, words = REFUSED[case]
-    if "extra" in case:
+    if "package" in case:
         monkeypatch.setattr(refusals, "find_spec", lambda name: None)
     if case == "a leak":
         monkeypatch.setattr(refusals, "audit_run", lambda *data: (["one patient on both sides"], []))

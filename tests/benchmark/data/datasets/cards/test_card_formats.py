@@ -192,7 +192,7 @@ def test_python_objects_are_named(tmp_path: Path, array: Any) -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "message"),
     [
-        (ImportError("no", name="ecgdatakit"), DatasetError, r"r\.edf needs a package .*'\.\[formats\]': ecgdatakit"),
+        (ImportError("no", name="ecgdatakit"), DatasetError, r"r\.edf needs a package .*; pip install 'ecgdatakit>=2"),
         (PermissionError(13, "Permission denied"), DatasetError, r"r\.edf cannot be read: Permission denied; make"),
         (OSError(5, "Input/output error"), DatasetError, r"cannot be read: Input/output error"),
         (OSError("required filter 'lz4' is not registered"), DatasetError, "plugin: pip install hdf5plugin"),
