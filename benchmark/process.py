@@ -11,8 +11,9 @@ import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from io import BufferedWriter, FileIO, TextIOWrapper
 from multiprocessing import get_context, parent_process, resource_tracker
@@ -82,7 +83,10 @@ Result = TypeVar("Result")
 
 
 def shared_map(work: Callable[[Item], Result], items: Iterable[Item], processes: int) -> Generator[Result, None, None]:
-    """Map `work` over items, in order, shared by processes; one process or none is this one."""
+    """Map `work` over items, in order, shared by processes; one process or none is this one.
+
+    No more results wait to be taken than keep the processes busy, however slowly they are taken.
+    """
     if processes <= 1:
         yield from map(work, items)
         return
@@ -90,10 +94,15 @@ def shared_map(work: Callable[[Item], Result], items: Iterable[Item], processes:
     context.set_forkserver_preload(["scipy.signal"])
     with semaphores():
         executor = ProcessPoolExecutor(processes, context, begin_worker)
+    futures: deque[Future[Result]] = deque()
     with executor as pool:
-        with starting_workers():  # all processes start here
-            results = pool.map(work, items)
-        yield from results
+        for item in items:
+            with starting_workers():
+                futures.append(pool.submit(work, item))
+            if len(futures) == 2 * processes:
+                yield futures.popleft().result()
+        for future in futures:
+            yield future.result()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from benchmark.process import (
     Interrupted,
     OutputToReader,
     interrupts,
+    shared_map,
     stop,
 )
 from tests.benchmark.run.grid_runs import ROOT, is_running, until
@@ -114,6 +115,13 @@ def test_a_script_without_a_guard_is_not_run_again_by_its_workers(tmp_path: Path
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert (shown.stdout, shown.stderr) == ("the script runs\n3\n", "")
+
+
+def test_shared_work_waits_for_who_takes_its_results() -> None:
+    items = iter(range(20))
+    results = shared_map(abs, items, 2)
+    assert (next(results), next(items)) == (0, 4)  # two items for each of the processes
+    assert list(results) == [1, 2, 3, *range(5, 20)]
 
 
 @pytest.mark.slow
