@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from benchmark.results.arrays import Floats, Ints
-from benchmark.results.metrics import METRICS, NO_OTHER, RECALLS, TITLES, class_f1, macro
+from benchmark.results.metrics import METRICS, NO_OTHER, RECALLS, TITLES, area_under_curve, class_f1, macro
 from benchmark.results.names import (
     BOTH,
     EVALUATION_TITLES,
@@ -252,15 +251,11 @@ def ranking_scores(truth: Ints, probability: Floats, part: Ints | None = None) -
         scores = [ranking_scores(truth[part == number], probability[part == number]) for number in np.unique(part)]
         auroc, precision = np.transpose(scores)
         return macro(auroc), macro(precision)
-    positives = int(truth.sum())
-    negatives = len(truth) - positives
-    if positives == 0 or negatives == 0:
+    if not 0 < truth.sum() < len(truth):
         return np.nan, np.nan
-    ranks = rankdata(probability)[truth == 1].sum()
-    won = ranks - positives * (positives + 1) / 2  # pairs of both signs that the positive sample wins
     order = np.argsort(-probability, kind="stable")  # (n,)
     precision = precision_of_ranking(truth[order] == 1, probability[order])
-    return float(won / positives / negatives), precision
+    return area_under_curve(truth, probability), precision
 
 
 def class_tables(frame: pd.DataFrame, results: Run) -> dict[str, pd.DataFrame]:

@@ -41,7 +41,7 @@ ROOMS = (
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.9),
     Room("training", ("benchmark/training",), 10.6),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 18.3),
-    Room("results", ("benchmark/results",), 9.6),
+    Room("results", ("benchmark/results",), 9.8),
     Room("reports", ("reports",), 35.4),
     Room("config", ("benchmark/config",), 6.9),
     Room("command line", ("run_benchmark.py", "benchmark/cli"), 22.5),

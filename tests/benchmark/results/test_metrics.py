@@ -13,6 +13,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.results.metrics import (
     COLUMNS,
     METRICS,
+    area_under_curve,
     best_threshold,
     class_f1,
     decide,
@@ -60,6 +61,21 @@ def test_scores_are_scikit_learns(multi: bool, seed: int) -> None:
     assert METRICS["brier"].score(truth, probability, multi) == pytest.approx(
         np.mean([brier_score_loss(truth[:, c], probability[:, c]) for c in range(3)])
     )
+
+
+@pytest.mark.parametrize("samples", [2, 3, 20, 500])
+@pytest.mark.parametrize("digits", [0, 1, 6])
+def test_the_area_under_a_curve_is_scikit_learns_to_the_bit(samples: int, digits: int) -> None:
+    random = np.random.default_rng(samples)
+    for positives in range(1, samples, 1 + samples // 20):
+        sign = random.permutation(np.arange(samples) < positives).astype(np.int64)  # (n,)
+        probability = random.random(samples).round(digits).astype(np.float32)  # (n,) with ties
+        assert area_under_curve(sign, probability) == roc_auc_score(sign, probability)
+
+
+def test_a_probability_that_is_not_a_number_is_no_score() -> None:
+    with pytest.raises(ValueError, match="the model has diverged; lower its learning rate"):
+        score(np.full((4, 2), np.nan, np.float32), TRUTH, multi=False)
 
 
 def ece_by_curve(truth: np.ndarray, probability: np.ndarray) -> float:
