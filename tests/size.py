@@ -39,7 +39,7 @@ ROOMS = (
     Room("Python", PYTHON, 5.0),
     Room("methods", ("methods",), 21.7),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.9),
-    Room("training", ("benchmark/training",), 10.6),
+    Room("training", ("benchmark/training",), 10.7),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 18.3),
     Room("results", ("benchmark/results",), 9.8),
     Room("reports", ("reports",), 35.4),

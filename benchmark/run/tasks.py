@@ -159,8 +159,8 @@ def is_whole(part: Part, store: Store) -> bool:
 def jobs_of(work: Work) -> list[Job]:
     """Group work into jobs, pretrainings first; probes of the same encoders on one dataset are one job.
 
-    Cells of a dataset follow each other: a process keeps the beat features of few sets of windows. Before what trains
-    stands a job of each evaluation that waits for no training, so that the time of the cells is soon known.
+    Cells of a dataset follow each other: a process keeps the beat features of one dataset. Before what trains stands a
+    job of each evaluation that waits for no training, so that the time of the cells is soon known.
     """
     groups: dict[tuple[str, frozenset[str]], list[Cell]] = {}
     for cell in sorted(work.cells, key=lambda cell: cell.dataset):

@@ -7,6 +7,7 @@ equals. The seed draws the features available to each split.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat
 
@@ -25,10 +26,8 @@ from benchmark.training.finetune import Outcome, validation_score
 
 Stages = Callable[[Floats], Iterator[Floats]]
 """Features (n, F) -> class probabilities (n, C) after each iteration."""
-FEATURES: dict[tuple[str, int], Floats] = {}
-"""SHA-256 of windows and their rate -> their features, of the last windows of this process: cells share them."""
-MOST_FEATURES = 8
-"""Sets of windows: training and validation windows at three label shares, and the test windows."""
+FEATURES: dict[tuple[bytes, int], Floats] = {}
+"""SHA-256 of a window and its rate -> its features (F,), of the last dataset of this process: cells share windows."""
 
 
 def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int, measures: str = "features") -> Outcome:
@@ -40,9 +39,9 @@ def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int, measures
     """
     import sklearn.ensemble  # noqa: F401  before the limit of threads, which what is loaded has
 
-    train = read_by(measures, features_of(task.train, rate))  # (n, F)
-    validation = read_by(measures, features_of(task.validation, rate))  # (n, F)
-    test = read_by(measures, features_of(task.test, rate))  # (n, F)
+    forget_others(task.test, rate)
+    sides = [read_by(measures, features_of(side, rate)) for side in task.sides().values()]
+    train, validation, test = sides  # (n, F) each
     with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
         models = [fit(train, task, settings, leaf, seed) for leaf in settings.leaf_windows]
         curves = [validation_curve(stages(validation), task) for stages in models]
@@ -58,14 +57,25 @@ def validation_curve(stages: Iterable[Floats], task: Task) -> list[float]:
     return [validation_score(probability, task) for probability in stages]
 
 
+def keys_of(side: Windows, rate: int) -> list[tuple[bytes, int]]:
+    """Return what determines the features of each window at `rate` Hz: a digest of its samples, and the rate."""
+    return [(hashlib.sha256(window).digest(), rate) for window in side.signal.cpu().numpy()]
+
+
+def forget_others(test: Windows, rate: int) -> None:
+    """Forget the known features where they are of another dataset, none of whose windows are tested."""
+    if FEATURES.keys().isdisjoint(keys_of(test, rate)):
+        FEATURES.clear()
+
+
 def features_of(side: Windows, rate: int) -> Floats:
-    """Compute the beat features (n, F) of windows at `rate` Hz."""
-    key = side.content[0], rate
-    if key not in FEATURES:
-        if len(FEATURES) == MOST_FEATURES:
-            del FEATURES[next(iter(FEATURES))]
-        FEATURES[key] = beat_features(at_250_hz(side.signal.cpu().numpy(), rate))
-    return FEATURES[key]
+    """Give the beat features (n, F) of windows at `rate` Hz, each of which is measured once."""
+    keys = keys_of(side, rate)
+    number = {key: number for number, key in enumerate(keys) if key not in FEATURES}
+    if number:
+        windows = side.signal[list(number.values())].cpu().numpy()  # (m, S, L)
+        FEATURES.update(zip(number, beat_features(at_250_hz(windows, rate)), strict=True))
+    return np.stack([FEATURES[key] for key in keys])
 
 
 def at_250_hz(windows: Halves, rate: int) -> NDArray[np.floating]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,24 @@ def test_the_first_of_the_best_leaf_sizes_and_iterations_is_taken(monkeypatch: p
     settings = FAST.model_copy(update={"leaf_windows": [2, 3, 4], "iterations": 2})
     training = run(task_of(THREE * 10, THREE, THREE), settings).training
     assert (training["leaf_windows"], training["best_iteration"], training["validation_f1"]) == (3, 2, [0.3, 0.6])
+
+
+def test_a_window_of_a_dataset_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[np.ndarray] = []
+
+    def measure(windows: np.ndarray) -> np.ndarray:
+        measured.extend(windows)
+        return beat_features(windows)
+
+    task = task_of(THREE * 4, THREE * 2, THREE * 3)
+    few = replace(task, train=task.train.first(6))
+    monkeypatch.setattr(boosting, "beat_features", measure)
+    monkeypatch.setattr(boosting, "FEATURES", {})
+    shared = [run(one).probability for one in (few, task, few)]
+    assert len(measured) == 12 + 6 + 9
+    np.testing.assert_array_equal(shared[0], shared[2])
+    run(replace(task, test=windows(THREE, 3, seed=7)))
+    assert len(boosting.FEATURES) == 12 + 6 + 3  # those of another dataset are forgotten
 
 
 def crop(*centres: int, samples: int = 625) -> np.ndarray:
