@@ -22,7 +22,7 @@ from benchmark.cli.main import parser_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "DEVIATIONS.md": "deviations.md"}
-BESIDE |= {"CONTRIBUTING.md": "contributing.md"}
+BESIDE |= {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 """File of the repository's root -> its page."""
 SECTIONS = {
     "": "schema.Settings",

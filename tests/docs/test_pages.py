@@ -16,7 +16,13 @@ from benchmark.results.names import REQUIREMENTS
 from tests.docs.pages import DOCS, EVIDENCE, text_of
 
 ROOT = DOCS.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "DEVIATIONS.md", *DOCS.rglob("*.md")]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    ROOT / "DEVIATIONS.md",
+    *DOCS.rglob("*.md"),
+]
 OF_OTHERS = {"--host", "--lifetime", "--rm", "--resolution", "--strict", "--python", "--help", "--version"}
 """Flags of other programs that the pages name."""
 
