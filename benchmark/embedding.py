@@ -2,7 +2,7 @@
 
     encoder = load_encoder("pmq")                                   # a folder written by `export`
     encoder.encode(signals, rate=500, leads=["I", "II", ...])       # (n, K), a row per recording
-    make_pipeline(EcgEmbedder("pmq", rate=500, leads=[...]), StandardScaler(), LogisticRegression())
+    FunctionTransformer(encoder.encode, kw_args={"rate": 500, "leads": [...]})      # a step of scikit-learn's pipelines
 
 Recordings are cut and standardised as for training, and windows are embedded in the linear probe's batches: the same
 recordings in the same order give the same bits as there. The embedding of a recording is the mean over its windows.
@@ -18,15 +18,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass as plain_dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from benchmark.config.errors import ConfigError
 from benchmark.data.corpus import Scale
@@ -316,52 +314,3 @@ def unusable_text(reasons: Sequence[str]) -> str:
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds)
     more = f" and {len(named) - LISTED} more" if len(named) > LISTED else ""
     return f"{len(named)} of {len(reasons)} recordings have no embedding: {counts} ({', '.join(named[:LISTED])}{more})"
-
-
-class EcgEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Recordings -> embeddings (n, K), as `SavedEncoder.encode`.
-
-    A fitted one holds the encoder's weights: a pickle of it needs the suite and not the folder.
-    """
-
-    def __init__(
-        self,
-        folder: str | Path = "",
-        rate: float = 500.0,
-        leads: Sequence[str] = LEADS,
-        *,
-        device: str = "cpu",
-        precision: str | None = None,
-        code: str | Path | None = None,
-    ) -> None:
-        """Parameters as of `load_encoder` and `encode`."""
-        self.folder = folder
-        self.rate = rate
-        self.leads = leads
-        self.device = device
-        self.precision = precision
-        self.code = code
-
-    def fit(self, X: Signals, y: Any = None) -> Self:
-        """Load the encoder; nothing is learned of X and y. Raises ConfigError (a ValueError) in one line."""
-        self.encoder_ = load_encoder(self.folder, device=self.device, precision=self.precision, code=self.code)
-        recordings_of(X[:0], self.rate, self.leads, self.encoder_.description.leads)
-        return self
-
-    def transform(self, X: Signals) -> Floats:
-        """Compute embeddings (n, K). Raises NotFittedError before `fit`, ConfigError (a ValueError) like `encode`."""
-        check_is_fitted(self)
-        return self.encoder_.encode(X, self.rate, self.leads)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the K columns, 'e0', 'e1', ...; those of X, if given, are not looked at."""
-        check_is_fitted(self)
-        return np.array(self.encoder_.feature_names, dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags

@@ -1,4 +1,4 @@
-"""The names for users: imported when they are asked for."""
+"""The name for users: imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import benchmark
-from benchmark.embedding import EcgEmbedder, load_encoder
+from benchmark.embedding import load_encoder
 
 
-def test_the_names_are_there_and_importing_the_package_stays_light() -> None:
-    assert (benchmark.load_encoder, benchmark.EcgEmbedder) == (load_encoder, EcgEmbedder)
+def test_importing_the_package_stays_light() -> None:
+    assert benchmark.load_encoder is load_encoder
     source = "import sys, benchmark; print(*{'torch', 'numpy', 'sklearn', 'pydantic'} & set(sys.modules))"
     root = Path(__file__).resolve().parents[2]
     shown = subprocess.run([sys.executable, "-c", source], cwd=root, capture_output=True, text=True, check=True)

@@ -24,7 +24,7 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     assert "pretrain.budget" in (reference / "config.html").read_text(encoding="utf-8")
     assert "--dry-run" in (reference / "commands.html").read_text(encoding="utf-8")
     use = (reference / "use.html").read_text(encoding="utf-8")
-    for name in ("load_encoder", "SavedEncoder.encode", "EcgEmbedder"):
+    for name in ("load_encoder", "SavedEncoder.encode"):
         assert f'id="benchmark.embedding.{name}"' in use
     assert 'id="methods.encoders.pretrained.PretrainedEncoder"' in use
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import FunctionTransformer
 
-from benchmark import EcgEmbedder, load_encoder
+from benchmark import load_encoder
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data.corpus import trials_of
@@ -162,18 +162,11 @@ def test_a_folder_that_cannot_be_used_is_one_line(exported: Path, tmp_path: Path
         load_encoder(tmp_path / "nowhere")
 
 
-def test_the_transformer_embeds_as_the_encoder_does_also_as_a_clone_and_a_pickle(exported: Path) -> None:
-    signals, embedder = [recording(seed) for seed in range(3)], EcgEmbedder(exported, rate=RATE, leads=LEADS)
-    with pytest.raises(NotFittedError):
-        embedder.transform(signals)
-    embeddings = embedder.fit_transform(signals)
-    assert np.array_equal(embeddings, load_encoder(exported).encode(signals, RATE, LEADS))
-    names = [f"e{number}" for number in range(6)]
-    assert list(embedder.set_output(transform="pandas").transform(signals).columns) == names
-    embedder.set_output(transform="default")
-    assert not hasattr(clone(embedder), "encoder_")
-    with pytest.raises(ConfigError, match="lead missing: V6"):
-        EcgEmbedder(exported, rate=RATE, leads=LEADS[:11]).fit(signals)
-    pickled = pickle.dumps(embedder)
+def test_a_step_of_scikit_learn_embeds_as_the_encoder_does(exported: Path) -> None:
+    signals, encoder = [recording(seed, seconds=8.0 + seed) for seed in range(3)], load_encoder(exported)
+    embeddings = encoder.encode(signals, RATE, LEADS)
+    step = FunctionTransformer(encoder.encode, kw_args={"rate": RATE, "leads": LEADS})
+    pickled = pickle.dumps(step.fit(signals))
     exported.rename(exported.with_name("gone"))
-    assert np.array_equal(pickle.loads(pickled).transform(signals), embeddings)
+    for one in (step, clone(step), pickle.loads(pickled)):
+        assert np.array_equal(one.fit_transform(signals), embeddings)
