@@ -10,7 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -20,7 +22,9 @@ from tests.on_disk import write_record
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = Path(torch.__file__).resolve().parents[1]
-SOURCES = ("benchmark", "methods", "reports", "run_benchmark.py", "pyproject.toml", "README.md", "LICENSE")
+SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+FILES = ("run_benchmark.py", "pyproject.toml", "README.md", "LICENSE")
+CONFIGS = sorted(path.stem for path in (ROOT / "benchmark/config/configs").glob("*.yaml"))
 PATIENTS = {"mimic-iv-ecg": 8, "ptb-xl": 80, "chapman": 60, "cpsc2018": 60}
 SMALL = "--methods random pmq --seeds 41 42 --jobs 1 --workers 1 --set pretrain.epochs=1 " + " ".join(
     f"data.simulation.patients.{name}={patients}" for name, patients in PATIENTS.items()
@@ -28,7 +32,7 @@ SMALL = "--methods random pmq --seeds 41 42 --jobs 1 --workers 1 --set pretrain.
 """The demo in small."""
 IMPORT = """
 import numpy as np
-from benchmark import EcgEmbedder, load_encoder
+from benchmark import load_encoder
 import benchmark, methods, reports, run_benchmark
 leads = ["I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6"]
 features = np.loadtxt("features.csv", delimiter=",", dtype=str)
@@ -39,39 +43,83 @@ print(*(module.__file__ for module in (benchmark, methods, reports, run_benchmar
 """
 
 
-@pytest.mark.slow
-def test_the_wheel_runs_the_demo_embeds_and_is_imported_elsewhere(tmp_path: Path) -> None:
-    sources, environment, elsewhere = tmp_path / "sources", tmp_path / "env", tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    sources.mkdir()
-    for name in SOURCES:  # a copy, since setuptools builds in its folder
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, sources / name)
+class Installed(NamedTuple):
+    """The environment of the wheel."""
+
+    python: Path
+    program: Path
+    packages: Path
+
+
+def completed(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a folder, without the packages of this checkout."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(words, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
 
-    def run(*words: str | Path, cwd: Path = elsewhere) -> str:
-        done = subprocess.run(words, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{words}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-        return done.stdout
 
+def output(*words: str | Path, cwd: Path) -> str:
+    """Return the output of a command line that succeeds."""
+    done = completed(*words, cwd=cwd)
+    assert done.returncode == 0, f"{words}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel, built of a copy of the sources, which are gone, in a new environment."""
+    folder = tmp_path_factory.mktemp("wheel")
+    sources, environment = folder / "sources", folder / "env"
+    sources.mkdir()
+    for name in FILES:
+        shutil.copy(ROOT / name, sources / name)
+    for pattern in SETUPTOOLS["packages"]["find"]["include"]:
+        for package in ROOT.glob(pattern):
+            shutil.copytree(package, sources / package.name)
     pip = (sys.executable, "-m", "pip")
-    run(*pip, "wheel", ".", "--no-deps", "--no-build-isolation", "-q", "-w", tmp_path / "dist", cwd=sources)
-    run(sys.executable, "-m", "venv", "--without-pip", environment)
+    output(*pip, "wheel", ".", "--no-deps", "--no-build-isolation", "-q", "-w", folder / "dist", cwd=sources)
+    shutil.rmtree(sources)
+    output(sys.executable, "-m", "venv", "--without-pip", environment, cwd=folder)
     python, program = environment / "bin" / "python", environment / "bin" / "ecg-pretrain-bench"
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    run(*pip, "--python", python, "install", "--no-deps", "--no-index", "-q", wheel)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    output(*pip, "--python", python, "install", "--no-deps", "--no-index", "-q", wheel, cwd=folder)
     (packages,) = environment.glob("lib/python*/site-packages")
     (packages / "libraries.pth").write_text(f"{LIBRARIES}\n")
-    shutil.rmtree(sources)
-    assert run(program, "report", "--help").startswith("usage: ecg-pretrain-bench report ")
-    assert "python run_benchmark.py" not in run(program, "--help")
-    assert run(program, "--dry-run").startswith("config demo: ")
-    assert "licence  Creative Commons" in run(program, "data", "download", "ptb-xl", "--data-root", ".", "--dry-run")
-    assert "PMQ" in run(program, *SMALL.split())
-    assert (elsewhere / "out" / "report.html").is_file()
-    run(program, "export", "pmq", "--to", "pmq")
-    write_record(elsewhere / "mine", simulate("NORM", seed=1))
-    run(program, "embed", "mine.hea", "--encoder", "pmq", "--out", "features.csv")
-    files = run(python, "-c", IMPORT).split()
+    return Installed(python, program, packages)
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_the_demo_embeds_and_is_imported_elsewhere(installed: Installed, tmp_path: Path) -> None:
+    def run(*words: str) -> str:
+        return output(installed.program, *words, cwd=tmp_path)
+
+    assert run("report", "--help").startswith("usage: ecg-pretrain-bench report ")
+    assert "python run_benchmark.py" not in run("--help")
+    assert "licence  Creative Commons" in run("data", "download", "ptb-xl", "--data-root", ".", "--dry-run")
+    assert "PMQ" in run(*SMALL.split())
+    assert (tmp_path / "out" / "report.html").is_file()
+    run("export", "pmq", "--to", "pmq")
+    write_record(tmp_path / "mine", simulate("NORM", seed=1))
+    run("embed", "mine.hea", "--encoder", "pmq", "--out", "features.csv")
+    files = output(installed.python, "-c", IMPORT, cwd=tmp_path).split()
     assert len(files) == 4
-    assert all(Path(file).is_relative_to(packages) for file in files)
+    assert all(Path(file).is_relative_to(installed.packages) for file in files)
+
+
+@pytest.mark.slow
+def test_the_wheel_lists_what_it_brings(installed: Installed, tmp_path: Path) -> None:
+    listed = output(installed.program, "list", cwd=tmp_path)
+    assert set(CONFIGS) <= set(listed.split())
+    assert "docs/" not in listed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_wheel_has_every_config(installed: Installed, config: str, tmp_path: Path) -> None:
+    tried = completed(installed.program, "--config", config, "--dry-run", cwd=tmp_path)
+    if config == "own":
+        assert tried.stderr.startswith("error: "), "it needs a card"
+    else:
+        assert f"config {config}: " in tried.stdout
+        missing = [line for line in tried.stderr.splitlines() if "no folder is given: use --data-root" not in line]
+        assert missing == []
+    assert list(tmp_path.iterdir()) == []
