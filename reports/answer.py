@@ -24,10 +24,11 @@ from benchmark.results.names import UNIT_OF_PROTOCOL
 from reports.build import TestedTables, build_report, tested_tables
 from reports.comparison import RowComparison
 from reports.inference import judged
+from reports.latex import latex_tables
 from reports.load import load_run
 from reports.page import HTML, PAGE, blocks
 from reports.results import Run
-from reports.score_tables import Table, to_latex, to_markdown, wide
+from reports.score_tables import Table, to_markdown, wide
 from reports.words import counted, labels_text
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ class Results(Run):
 
     def verdict(self, table: str | None = None) -> list[str]:
         """Return the sentences of the report: the answers, what they rest on, differences at each label share."""
-        return [sentence for text in self._table(table).verdict for sentence in text.split("\n")]
+        said = self._table(table).verdict
+        return [*said.lines, *said.differences]
 
     def table(self, table: str | None = None) -> Styler:
         """Return the table as a pandas Styler, a block of rows per label share, best numbers bold."""
@@ -106,7 +108,7 @@ class Results(Run):
 
     def to_latex(self, table: str | None = None) -> str:
         """Return the table in LaTeX, as in results.tex."""
-        return to_latex(self._table(table))
+        return "\n".join(latex_tables(self._table(table)))
 
     def figure(self, table: str | None = None, *, ratio: float | None = None, ax: Axes | None = None) -> Axes:
         """Draw the difference of each row from its reference in the headline, with its interval; return the axes.
@@ -148,9 +150,7 @@ class Results(Run):
         parts = []
         for table in self._tested.tables:
             parts.append(f"<h4>{escape(table.title)}</h4>")
-            for text in table.verdict[:2]:
-                lines = escape(text).replace("\n", "<br>")
-                parts.append(f"<p>{lines}</p>")
+            parts += [f"<p>{escape(line)}</p>" for line in table.verdict.lines]
             for title, block in blocks(table).items():
                 parts.append(f"<p><b>{escape(title)}</b></p>{block}")
             for mark, text in table.footnotes.items():

@@ -36,11 +36,12 @@ from reports.comparison import RowComparison, comparison_of
 from reports.footers import UNLABELLED
 from reports.inference import TableStatistics, intervals, statistics_of
 from reports.jackknife import precision_of_ranking
+from reports.latex import latex_file
 from reports.layouts import evaluations_of, layouts
 from reports.methods_text import bibliography, methods_text
 from reports.page import PAGE, Chapter, render_page
 from reports.results import FAILED, FINISHED, GROUP, Record, Run, cell_errors
-from reports.score_tables import DASH, Table, costs_table, make_table, to_csv, to_latex, to_markdown
+from reports.score_tables import DASH, Table, costs_table, make_table, to_csv, to_markdown
 from reports.words import (
     and_text,
     cell_names,
@@ -108,7 +109,7 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     retrieved, retrieved_text = retrieval_table(results, retrieval)
     contents = {
         "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tested.tables)),
-        "results.tex": "\n".join(map(to_latex, tested.tables)),
+        "results.tex": latex_file(tested.tables),
         "results.csv": to_csv(tested.tables),
         "cells.csv": cells_csv(results),
         "choices.csv": csv(choices(results)),

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from benchmark.results.names import OVERALL
+from benchmark.results.names import OVERALL, is_untrained
 from reports.columns import score_columns
-from reports.inference import TableStatistics, both_ways, differences, pairwise
+from reports.inference import TableStatistics, both_ways, differences, judged, pairwise
 from reports.layouts import Layout
 from reports.results import Run
 
@@ -22,19 +22,39 @@ class RowComparison(NamedTuple):
     """Intervals of all rows, as `intervals` gives them."""
     baseline: pd.DataFrame
     """The best baseline minus the reference of the differences, a line per label ratio; part of no family of tests."""
+    among: pd.DataFrame
+    """Pairs of the methods, as `among_methods` gives them."""
 
 
 def comparison_of(results: Run, layout: Layout, unit: str, statistics: TableStatistics) -> RowComparison:
     """Compare the rows of a main table and its best baseline. Raises UnequalTestSets."""
-    compared = differences(statistics)
+    compared, among = differences(statistics), among_methods(statistics)
     shown = statistics.intervals
     of_baselines = shown[(shown["metric"] == OVERALL) & shown["variant"].isin(layout.baselines)]
     means = of_baselines.groupby("variant")["mean"].mean().dropna()
     if compared.empty or means.empty:
-        return RowComparison(compared, shown, compared[:0])
+        return RowComparison(compared, shown, compared[:0], among)
     reference, best = compared["reference"].iloc[0], means.idxmax()
     shares = set(compared["ratio"])
     cells = [cell for cell in layout.cells if cell.variant in (reference, best) and cell.ratio in shares]
     columns = score_columns(results, cells, layout.headline.metrics, unit)
     pairs = both_ways(pairwise([column for column in columns if column.metric == OVERALL]))
-    return RowComparison(compared, shown, pairs[pairs["variant"] == best])
+    return RowComparison(compared, shown, pairs[pairs["variant"] == best], among)
+
+
+def among_methods(statistics: TableStatistics) -> pd.DataFrame:
+    """Compare the headline of each method with that of the best one of its label ratio, as `differences` does.
+
+    Empty where no untrained encoder is compared: `differences` then has the best row as its reference.
+    """
+    means = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
+    pairs = both_ways(statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"]))
+    is_method = ~pairs["variant"].map(is_untrained).astype(bool)
+    chosen = [pairs[:0]]
+    for ratio, tests in pairs[is_method].groupby("ratio", sort=False):
+        if not tests["reference"].map(is_untrained).any():
+            continue
+        of_methods = means[(means["ratio"] == ratio) & means["variant"].isin(tests["variant"])]
+        best_first = of_methods.sort_values("mean", ascending=False, kind="stable")
+        chosen.append(tests[tests["reference"] == best_first["variant"].iloc[0]])
+    return judged(pd.concat(chosen, ignore_index=True))

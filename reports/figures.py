@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from math import ceil
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from benchmark.results.arrays import AnyFloats
 from benchmark.results.files import write_atomic
 from benchmark.results.metrics import METRICS, RECALLS
-from benchmark.results.names import BASELINE, LEADS, METHOD, OVERALL, SWEEP
+from benchmark.results.names import BASELINE, LEADS, METHOD, OVERALL, SWEEP, is_untrained
 from benchmark.results.store import Plan
 from reports.comparison import RowComparison
 from reports.layouts import role_of
@@ -44,6 +45,8 @@ COLUMNS_OF = {4: 2, 7: 4, 8: 4}
 """Number of panels -> panels beside each other, where it is not as many as fit, at most three."""
 LETTER, KEY, LINE, GAP = 0.07, 0.45, 0.14, 0.06
 """Inches of a letter, of the key before an entry of a legend, of its lines and between two."""
+LETTERS_OF_PANELS = 56
+"""Letters of the titles of panels beside each other."""
 BASELINE_LINE: Any = {"color": "0.45", "linestyle": "--", "zorder": 1}
 MEASURE_LABELS = {
     LOSS: "change of the loss since epoch 1\n(%; lower: learned)",
@@ -73,8 +76,12 @@ class Figure(NamedTuple):
 
     png: Path
     caption: str
-    answers: bool = False
-    """Shown beside the verdict, not among the further figures."""
+    table: str = ""
+    """Table whose verdict it shows; '' for the further figures."""
+    question: Literal["against", "among", ""] = ""
+    """Part of the verdict."""
+    columns: tuple[Path, ...] = ()
+    """PNGs of its panels as wide as a column, for a narrow screen."""
 
 
 def style_of(plan: Plan) -> FigureStyle:
@@ -104,6 +111,7 @@ def draw_figures(
             stem = folder / f"{evaluation}-{unit}"
             words = f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
             yield from draw_differences(comparison, style, stem, words)
+            yield from draw_methods(comparison, style, stem, words)
             shown = comparison.intervals.query("metric == @plan.headline.curve and variant in @compared")
             shown = shown.dropna(subset=["mean"])
             if shown["ratio"].nunique() > 1:
@@ -172,10 +180,7 @@ def errors(lines: pd.DataFrame, end: str = "") -> NDArray[np.float64]:
 
 
 def draw_differences(comparison: RowComparison, style: FigureStyle, stem: Path, words: str) -> Iterator[Figure]:
-    """Draw each row's difference in the headline from its reference: a file of each share, and one of all.
-
-    The one of all shares is yielded, or that of the only one; rows are in the order of their mean difference.
-    """
+    """Draw each row's difference in the headline from its reference, beside that of the best baseline."""
     frame = comparison.differences
     headline = style.plan.headline.title
     reference = and_text([style.plan.variants[name] for name in frame["reference"].unique()] or [""])
@@ -186,19 +191,49 @@ def draw_differences(comparison: RowComparison, style: FigureStyle, stem: Path, 
     for name in comparison.baseline["variant"].unique():
         title = style.plan.variants[name]
         caption += f" Dashed: the baseline {title}, not pretrained, with its 95 % interval, which is not adjusted."
-    shares = frame["ratio"].unique().tolist()
-    files = {f"-{100 * share:g}".replace(".", "_"): [share] for share in shares}
+    files, label = stem.with_name(f"{stem.name}-differences"), f"{headline}, row − {reference} (points)"
+    for figure in draw_shares(comparison, style, files, label, caption):
+        yield figure._replace(table=stem.name, question="against")
+
+
+def draw_methods(comparison: RowComparison, style: FigureStyle, stem: Path, words: str) -> Iterator[Figure]:
+    """Draw each method's difference in the headline from the best method of the label share."""
+    headline = style.plan.headline.title
+    caption = (
+        f"{headline}, method minus the best method of the label share, {words}. Lines: 95 % intervals, adjusted by "
+        "Holm's method over all pairs of rows as the tests are."
+    )
+    methods = comparison._replace(differences=comparison.among, baseline=comparison.baseline[:0])
+    files, label = stem.with_name(f"{stem.name}-methods"), f"{headline}, method − best method (points)"
+    for figure in draw_shares(methods, style, files, label, caption):
+        yield figure._replace(table=stem.name, question="among")
+
+
+def draw_shares(
+    comparison: RowComparison, style: FigureStyle, stem: Path, label: str, caption: str
+) -> Iterator[Figure]:
+    """Draw a file of the differences at each label share, and one of all; yield that of all, or of the only one.
+
+    Rows are in the order of their mean difference.
+    """
+    shares = comparison.differences["ratio"].unique().tolist()
+    drawn = []
+    for share in shares:
+        canvas = difference_panels(comparison, [share], style, label)
+        end = f"-{100 * share:g}".replace(".", "_")
+        drawn.append(save(canvas, stem.with_name(stem.name + end), caption))
+    columns = tuple(figure.png for figure in drawn)
     if len(shares) > 1:
-        files[""] = shares
-    for end, shown in files.items():
-        canvas = difference_panels(comparison, shown, style, f"{headline}, row − {reference} (points)")
-        figure = save(canvas, stem.with_name(f"{stem.name}-differences{end}"), caption, True)
-    if files:
-        yield figure
+        drawn.append(save(difference_panels(comparison, shares, style, label), stem, caption))
+    for figure in drawn[-1:]:
+        yield figure._replace(columns=columns)
 
 
 def difference_panels(comparison: RowComparison, shares: Sequence[float], style: FigureStyle, label: str) -> Canvas:
-    """Draw the differences at some label shares, a panel of each beside the other, with the line of the baseline."""
+    """Draw the differences at some label shares, a panel of each beside the other, with the line of the baseline.
+
+    A panel's title names the reference where it is no untrained encoder.
+    """
     frame = comparison.differences[comparison.differences["ratio"].isin(shares)]
     baseline = comparison.baseline[comparison.baseline["ratio"].isin(shares)]
     order = frame.groupby("variant")["difference"].mean().sort_values(ascending=False).index.tolist()
@@ -210,11 +245,15 @@ def difference_panels(comparison: RowComparison, shares: Sequence[float], style:
     ]
     for row in baseline["variant"].unique():
         entries.append(Line2D([], [], **BASELINE_LINE, label=f"{style.rows[row]}\n(not pretrained)"))
-    canvas, part = with_legend(COLUMN if len(shares) == 1 else PAGE, 0.8 + spacing * len(order), entries)
+    canvas, part = with_legend(COLUMN if len(shares) == 1 else PAGE, 1.0 + spacing * len(order), entries)
     axes = part.subplots(1, len(shares), sharex=True, sharey=True, squeeze=False)[0]
     for panel, share in zip(axes, shares, strict=True):
         draw_difference_panel(panel, comparison, share, order, style)
-        panel.set_title(labels_text(share) if len(shares) < 4 else ratio_text(share))
+        title = labels_text(share) if len(shares) < 4 else ratio_text(share)
+        reference = frame.loc[frame["ratio"] == share, "reference"].iloc[0]
+        if not is_untrained(reference):
+            title += "\n" + fill(f"minus {style.rows[reference]}", LETTERS_OF_PANELS // len(shares))
+        panel.set_title(title)
     axes[0].set_yticks(range(len(order)), titles)
     axes[0].set_ylim(len(order) - 0.5, -0.5)
     axes[0].xaxis.set_major_locator(MaxNLocator(6 if len(shares) < 3 else 3, steps=[1, 2, 5, 10]))
@@ -396,7 +435,7 @@ def draw_training(curves: pd.DataFrame, style: FigureStyle, stem: Path) -> Figur
     return save(canvas, stem, caption)
 
 
-def save(canvas: Canvas, stem: Path, caption: str, answers: bool = False) -> Figure:
+def save(canvas: Canvas, stem: Path, caption: str) -> Figure:
     """Write a figure as PNG and PDF; the same figure gives the same bytes. stem: the path without its ending."""
     engine = canvas.get_layout_engine()
     if engine:
@@ -406,7 +445,7 @@ def save(canvas: Canvas, stem: Path, caption: str, answers: bool = False) -> Fig
         buffer = BytesIO()
         canvas.savefig(buffer, format=suffix[1:], dpi=DPI, metadata=metadata)
         write_atomic(stem.with_name(stem.name + suffix), buffer.getvalue())
-    return Figure(stem.with_name(stem.name + ".png"), caption, answers)
+    return Figure(stem.with_name(stem.name + ".png"), caption)
 
 
 def draw_recording(signal: AnyFloats, rate: float, title: str, r_peaks: NDArray[np.integer[Any]], path: Path) -> None:

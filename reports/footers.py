@@ -12,9 +12,10 @@ from textwrap import shorten
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmark.results.metrics import METRICS, has_both_signs, has_one_patient
-from benchmark.results.names import LEADS, is_frozen, numbers, sources
+from benchmark.results.names import LEADS, OVERALL, is_frozen, numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import (
     DETECTABLE,
@@ -61,21 +62,22 @@ PAPER_SIGNALS = {
 """Settings of signals in the paper; a footer names others."""
 
 
-def caption(results: Run, layout: Layout) -> str:
-    """Name metrics, seeds and labelled subsets of a table, what its marks mean, and whether ECGs are simulated."""
+def about_scores(results: Run, layout: Layout, intervals: pd.DataFrame) -> str:
+    """Name seeds and labelled subsets of a table, what its marks mean, and whether ECGs are simulated.
+
+    intervals: of the table.
+    """
     datasets = {cell.dataset for cell in layout.cells}
     seeds = {cell.seed for cell in layout.cells}
-    metrics = and_text([METRICS[metric].words for metric in layout.metrics])
-    contents = f"{metrics[0].upper()}{metrics[1:]} in percent, "
-    if len(seeds) > 1:
-        contents += "mean±std over "
-    contents += seeds_text(seeds)
-    sentences = [f"{contents}{subsets_text(layout.cells)}."]
+    of_what = "mean±std over " if len(seeds) > 1 else ""
+    sentences = [f"{of_what}{seeds_text(seeds)}{subsets_text(layout.cells)}."]
     in_overall = [METRICS[metric].title for metric in layout.metrics if metric in layout.headline.metrics]
     columns = len(datasets) * len(in_overall)
     if columns > 1:
         titles = f"{and_text(in_overall)} " if len(in_overall) < len(layout.metrics) else ""
         sentences.append(f"{layout.headline.title}: mean of the {columns} {titles}columns.")
+    if intervals.loc[intervals["metric"] == OVERALL, "low"].notna().any():
+        sentences.append("In brackets: 95 % intervals.")
     lower = [METRICS[metric].title for metric in layout.metrics if METRICS[metric].lower_is_better]
     if lower:
         sentences.append(f"Lower is better: {and_text(lower)}.")
@@ -335,27 +337,23 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
 
 
 def _limits(plan: Plan, statistics: TableStatistics, layout: Layout) -> Iterator[str]:
-    """State what ≈ means, what the seeds vary, the difference that can be detected, and what equivalence needs."""
+    """State what ≈ means, the difference that can be detected, and what equivalence needs."""
     pairs = statistics.pairs
     if pairs.empty:
         return
     headline = layout.headline
-    is_strict = plan.config["protocol"] == "strict"
-    varied = "the evaluation of one pretraining per row"
-    if is_strict:
-        varied = "pretraining, labelled subset and fine-tuning"
     columns = pairs.groupby(["ratio", "dataset", "metric"])
     family = int(columns.size().max())
     yield (
         f"≈: not separable from the best with these patients and seeds, and within {100 * NEAR:g} points of it (level "
         f"{100 * LEVEL:g} %, Holm's correction over the {counted(family, 'pair')} of a column). Intervals: "
-        f"jackknife over test patients, variance over {replicates_text(plan, layout.cells)}, which vary {varied}."
+        f"jackknife over test patients, variance over {replicates_text(plan, layout.cells)}."
     )
     now, twice, four_times = (100 * median_detectable(pairs, times) for times in DETECTABLE)
     if np.isnan(now):
         return
     text = f"Detectable difference in {headline.words} (power {100 * POWER:g} %, one test, median): {now:.1f} points"
-    if is_strict and not np.isnan(twice):
+    if plan.config["protocol"] == "strict" and not np.isnan(twice):
         text += f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}"
     margin = counted(round(100 * headline.margin), "point")
     needed, error = 100 * needed_error(headline.margin), 100 * median_error(pairs)

@@ -6,16 +6,30 @@ not known is not said. Citations are keys of references.bib in brackets, as pand
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import EVALUATION_FACTS, INSTALLED, METHOD, is_untrained
+from benchmark.results.names import (
+    CRITERIA,
+    EVALUATION_FACTS,
+    EVALUATION_TITLES,
+    FEATURES,
+    HEART_RATE,
+    INSTALLED,
+    LEADS,
+    METHOD,
+    QRS_AMPLITUDE,
+    SUPERVISED,
+    UNIT_OF_PROTOCOL,
+    evaluation_of,
+    is_untrained,
+)
 from benchmark.results.references import cited, references
-from benchmark.results.store import labels_of
+from benchmark.results.store import Plan, labels_of
 from reports.footers import commit_text
 from reports.layouts import Layout, role_of
 from reports.results import Record, Run
@@ -27,6 +41,32 @@ BUDGETS = {
     "passes": "passes of windows through the encoder, up to whole updates",
 }
 """What was equal among the methods."""
+HEARTBEAT = 1.2
+"""Seconds of a heartbeat's window."""
+SCALES = {
+    "recording": "z-scored per recording and lead",
+    "dataset": "scaled by one mean and deviation of a dataset",
+    "none": "in mV",
+}
+"""`data.standardise` in words."""
+CHOSEN_AMONG = {
+    "lr": "learning rate",
+    "strengths": "inverse regularisation strength",
+    "neighbours": "number of neighbours",
+    "leaf_windows": "least windows of a leaf",
+    "penalties": "penalty",
+}
+"""Key of an evaluation's section, whose values are candidates -> what they are."""
+CHOSEN_UP_TO = {"epochs": "epoch", "iterations": "number of trees"}
+"""Key of an evaluation's section, its most -> what is chosen up to it."""
+BOOSTED = (FEATURES, HEART_RATE, QRS_AMPLITUDE)
+CRITERION_WORDS = {"f1": "macro F1", "log_likelihood": "the mean log-likelihood"}
+VALIDATED = {
+    "whole": "all of the validation patients",
+    "share": "the same share of the validation patients",
+}
+"""`validation_labels` in words."""
+VALIDATED_BY_DEFAULT = {"paper": "whole", "strict": "share"}
 
 
 def cite(names: Collection[str]) -> str:
@@ -43,6 +83,7 @@ def bibliography(text: str) -> str:
 def methods_text(results: Run, layouts: Sequence[Layout], unit: str) -> str:
     """Return the paragraph of a run. layouts: its main tables; unit: of their scores."""
     plan = results.plan
+    protocol = plan.config["protocol"]
     trained: dict[str, list[Record]] = {}
     encoders: dict[str, int] = {}
     untrained: dict[str, int] = {}
@@ -61,9 +102,17 @@ def methods_text(results: Run, layouts: Sequence[Layout], unit: str) -> str:
     text = environment.get_template("methods.md").render(
         plan=plan,
         cite=cite,
+        is_strict=protocol == "strict",
+        windows=_windows_text(plan.config["data"]),
+        hyperparameters=_hyperparameters_text(plan, trained),
+        chosen=_choices_text(plan, layouts),
+        criterion=f"{CRITERION_WORDS[CRITERIA[protocol]]} per {unit_text(plan, UNIT_OF_PROTOCOL[protocol])}",
+        validated=VALIDATED[plan.config.get("validation_labels") or VALIDATED_BY_DEFAULT[protocol]],
+        subsets=1 + max(cell.subset for layout in layouts for cell in layout.cells),
         labels=labels_of(plan),
         encoders=encoders,
         untrained=untrained,
+        reads_reports=any(role_of(plan, row).get("reads_reports") for row in trained),
         trained=[_method_facts(results, row, records) for row, records in trained.items()],
         budget=BUDGETS[plan.config["pretrain"].get("budget", "epochs")],
         recipe=_common_recipe([record for records in trained.values() for record in records]),
@@ -77,6 +126,54 @@ def methods_text(results: Run, layouts: Sequence[Layout], unit: str) -> str:
     )
     title, _, paragraph = text.partition("\n")
     return f"{title}\n\n{' '.join(paragraph.split())}\n"
+
+
+def _windows_text(data: Mapping[str, Any]) -> str:
+    """Name the windows with their length, rate, leads and scale; what a plan lacks is left out."""
+    how = data["segmentation"]
+    text = f"single heartbeats of {HEARTBEAT:g} s"
+    if how["kind"] == "recordings":
+        stride = how.get("stride") or how["seconds"] / 2
+        text = f"crops of {how['seconds']:g} s every {stride:g} s"
+    if "rate" in data:
+        text += f" at {data['rate']} Hz"
+    if "leads" in data:
+        leads = len(data["leads"])
+        text += ", of 12 leads" if leads == len(LEADS) else f", of {leads} leads after pretraining on {len(LEADS)}"
+    if "standardise" in data:
+        text += f", {SCALES[data['standardise']]}"
+    return text
+
+
+def _hyperparameters_text(plan: Plan, rows: Collection[str]) -> str:
+    """Name the hyperparameters that the config sets of methods that are rows."""
+    texts = []
+    for row, values in plan.config.get("hyperparameters", {}).items():
+        named = [f"{name.replace('_', ' ')} {value}" for name, value in values.items() if name != "recipe"]
+        if row in rows and named:
+            texts.append(f"{row_title(plan, row)} ({', '.join(named)})")
+    return and_text(texts or [""])
+
+
+def _choices_text(plan: Plan, layouts: Sequence[Layout]) -> str:
+    """Name what validation chose of each evaluation and baseline, with the candidates."""
+    chosen: dict[str, str] = {}
+    for layout in layouts:
+        for row in layout.variants:
+            evaluation = evaluation_of(row, layout.evaluation)
+            title = EVALUATION_TITLES.get(evaluation, row_title(plan, row))
+            section = plan.config.get("boosting" if evaluation in BOOSTED else evaluation, {})
+            parts = []
+            for key, what in CHOSEN_AMONG.items():
+                if len(section.get(key, ())) > 1:
+                    parts.append(f"the {what} (of {', '.join(map('{:g}'.format, section[key]))})")
+            for key, what in CHOSEN_UP_TO.items():
+                if key in section and evaluation != SUPERVISED:
+                    parts.append(f"the {what} (up to {section[key]})")
+            if parts:
+                votes = ", by macro AUROC" if evaluation == "knn" and plan.config["protocol"] == "strict" else ""
+                chosen[title] = f"for {title} {and_text(parts)}{votes}"
+    return "; ".join(chosen.values())
 
 
 def _method_facts(results: Run, row: str, records: Sequence[Record]) -> dict[str, str]:

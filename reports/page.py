@@ -26,8 +26,15 @@ PAGE = "report.html"
 TEMPLATES = Path(__file__).parent / "templates"
 HTML = Style(
     text=escape, bold="<strong>{}</strong>", italic="<em>{}</em>", spread="<small>±{}</small>", tie=" ≈",
-    mark="<sup>{}</sup>",
+    mark="<sup>{}</sup>", interval=" <small>({} to {})</small>",
 )  # fmt: skip
+
+
+class Answer(NamedTuple):
+    """Sentences of a verdict, and the figure that shows them."""
+
+    sentences: Sequence[str]
+    figure: Figure | None
 
 
 class Chapter(NamedTuple):
@@ -61,14 +68,22 @@ def render_page(
         name=results.plan.config["name"],
         warnings=warnings(results, results.plan.cells),
         tables=tables,
-        answers=[figure for figure in figures if figure.answers],
-        figures=[figure for figure in figures if not figure.answers],
+        answers={table.name: answers(table, figures) for table in tables},
+        figures=[figure for figure in figures if not figure.table],
         chapters=[chapter for chapter in chapters if not chapter.is_empty],
         blocks=blocks,
         source=source,
         html=html,
         problems=problems,
     )
+
+
+def answers(table: Table, figures: Sequence[Figure]) -> list[Answer]:
+    """Return the sentences of a table's verdict, with their figure where there is one."""
+    drawn = {figure.question: figure for figure in figures if figure.table == table.name}
+    parts = [Answer(table.verdict.against, drawn.get("against"))]
+    parts.append(Answer([table.verdict.among], drawn.get("among")))
+    return [part for part in parts if any(part.sentences)]
 
 
 def blocks(table: Table) -> dict[str, str]:
@@ -80,9 +95,9 @@ def blocks(table: Table) -> dict[str, str]:
     return texts
 
 
-def source(figure: Figure) -> str:
-    """Return the image of a figure as a data URI."""
-    image = b64encode(figure.png.read_bytes()).decode()
+def source(png: Path) -> str:
+    """Return an image as a data URI."""
+    image = b64encode(png.read_bytes()).decode()
     return f"data:image/png;base64,{image}"
 
 

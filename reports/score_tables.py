@@ -1,8 +1,9 @@
-"""The tables of a run: one frame of scores per table, and its Markdown, LaTeX and CSV.
+"""The tables of a run: one frame of scores per table, and its Markdown and CSV (LaTeX: `reports.latex`).
 
 The layout is that of Table 1 of the PMQ paper: blocks of label ratios, rows of methods, metrics of each dataset;
-Overall, the mean of the columns, comes first. Baselines and printed numbers of other groups are rows in italics, not
-ranked and part of no statistic. Rows whose weights come from elsewhere are marked where they saw the test patients.
+Overall, the mean of the columns, comes first, with its 95 % interval. Baselines and printed numbers of other groups are
+rows in italics, not ranked and part of no statistic. Rows whose weights come from elsewhere are marked where they saw
+the test patients.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from benchmark.results.metrics import FURTHER, METRICS, TITLES, Headline, ranked
 from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.computers import computer_text, computers_of
-from reports.footers import caption, footers, unlabelled_classes
-from reports.inference import LEVEL, NEAR, TableStatistics, baseline_claims, both_ways, differences, median_detectable
+from reports.footers import about_scores, footers, unlabelled_classes
+from reports.inference import LEVEL, NEAR, TableStatistics, both_ways
 from reports.layouts import Layout, role_of
 from reports.results import Run, coordinates, mean_over_subsets
-from reports.verdict import verdict
-from reports.words import escape_markdown, labels_text, mean_text, ratio_text, row_title, unit_text
+from reports.verdict import Verdict, verdict
+from reports.words import and_text, escape_markdown, labels_text, mean_text, row_title, unit_text
 
 DASH = "–"
 MARKS = [letter * times for times in (1, 2, 3) for letter in "abcdefghijklmnoprstuvwxyz"]
 """Marks of footnotes, in the order in which they are used."""
 CSV_COLUMNS = [
-    "evaluation", "unit", "ratio", "variant", "title", "dataset", "metric", "mean_percent", "std_percent", "n",
-    "planned", "best", "tie", "remark", "keys",
+    "evaluation", "unit", "ratio", "variant", "title", "dataset", "metric", "mean_percent", "std_percent",
+    "low_percent", "high_percent", "n", "planned", "best", "tie", "remark", "keys",
 ]  # fmt: skip
 COLUMN = ["ratio", "dataset", "metric"]
 NO_NUMBER: dict[str, Any] = {"mean_percent": np.nan, "std_percent": np.nan, "n": 0, "planned": 0, "keys": ""}
@@ -54,9 +55,15 @@ class Table:
     """Dataset and metric -> footnote mark of a heading."""
     footnotes: Mapping[str, str]
     """Mark -> text."""
-    caption: str
-    verdict: Sequence[str]
+    about: str
+    """What the numbers are means of, and what their marks mean."""
+    verdict: Verdict
     footers: Sequence[str]
+
+    def caption(self, metrics: Sequence[str] = ()) -> str:
+        """Return the caption of all columns, or of those of some metrics."""
+        words = and_text([METRICS[metric].words for metric in metrics or self.layout.metrics])
+        return f"{words[0].upper()}{words[1:]} in percent, {self.about}"
 
 
 class Style(NamedTuple):
@@ -68,6 +75,8 @@ class Style(NamedTuple):
     spread: str
     tie: str
     mark: str
+    interval: str = " ({} to {})"
+    """Of the headline."""
 
 
 def make_table(results: Run, layout: Layout, unit: str, statistics: TableStatistics) -> Table:
@@ -77,6 +86,7 @@ def make_table(results: Run, layout: Layout, unit: str, statistics: TableStatist
     printed = pd.DataFrame(_printed(plan, layout, measured))
     scores = pd.concat([measured, printed], ignore_index=True)
     scores = with_marks(scores, statistics.pairs, plan.headline)
+    scores = with_intervals(scores, statistics.intervals)
     scores["evaluation"] = layout.evaluation
     scores["unit"] = unit
     unlabelled = unlabelled_classes(results, layout.cells) if "f1" in layout.metrics else {}
@@ -84,7 +94,6 @@ def make_table(results: Run, layout: Layout, unit: str, statistics: TableStatist
     marks = dict(zip(footnotes, MARKS, strict=False))
     scores["mark"] = [marks.get(remark, "") for remark in scores["remark"]]
     shown = set(scores["dataset"])
-    compared = differences(statistics, layout.unchanged)
     name = f"{layout.evaluation}-{unit}"
     title = f"{EVALUATION_TITLES[layout.evaluation]}, scored per {unit_text(plan, unit)}"
     if layout.name:
@@ -98,8 +107,8 @@ def make_table(results: Run, layout: Layout, unit: str, statistics: TableStatist
         groups={dataset: title for dataset, title in plan.titles.items() if dataset in shown},
         headings={(dataset, "f1"): marks[text] for dataset, text in unlabelled.items()},
         footnotes={mark: text for text, mark in marks.items()},
-        caption=caption(results, layout),
-        verdict=verdict(results, layout, compared, baseline_claims(statistics), median_detectable(statistics.pairs)),
+        about=about_scores(results, layout, statistics.intervals),
+        verdict=verdict(results, layout, statistics),
         footers=footers(results, layout, unit, statistics),
     )
 
@@ -198,6 +207,15 @@ def _overall(columns: Sequence[Mapping[str, Any]], headline: Headline) -> dict[s
     }  # fmt: skip
 
 
+def with_intervals(scores: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
+    """Add `low_percent` and `high_percent`, the ends of the 95 % interval of each number that has one."""
+    names = {"low": "low_percent", "high": "high_percent"}
+    ends = intervals[[*COLUMN, "variant", *names]].rename(columns=names)
+    ends = ends.astype(dict.fromkeys(("ratio", *names.values()), float))
+    ends[[*names.values()]] *= 100
+    return scores.merge(ends, "left", [*COLUMN, "variant"])
+
+
 def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame, headline: Headline) -> pd.DataFrame:
     """Mark the best of each column and label ratio, all that print the same, and what is not separable from them.
 
@@ -267,12 +285,14 @@ def _printed(plan: Plan, layout: Layout, scores: pd.DataFrame) -> Iterator[dict[
 
 
 def number_text(score: Mapping[Any, Any], style: Style) -> str:
-    """Return '**70.1**±0.8', '57.2 ≈': a line of `Table.scores` as text; a dash where there is no number."""
+    """Return '**70.1**±0.8', '57.2 (55.0 to 59.3) ≈': a line of `Table.scores`; a dash where there is no number."""
     text = mean_text(score["mean_percent"])
     if score["best"]:
         text = style.bold.format(text)
     if not np.isnan(score["std_percent"]):
         text += style.spread.format(f"{score['std_percent']:.1f}")
+    if score["metric"] == OVERALL and score["low_percent"] < score["high_percent"]:
+        text += style.interval.format(f"{score['low_percent']:.1f}", f"{score['high_percent']:.1f}")
     if score["tie"]:
         text += style.tie
     if score["mark"]:
@@ -280,8 +300,11 @@ def number_text(score: Mapping[Any, Any], style: Style) -> str:
     return text
 
 
-def wide(table: Table, ratio: float, style: Style) -> pd.DataFrame:
-    """Return the block of a label ratio as texts: rows x (dataset, metric), Overall first."""
+def wide(table: Table, ratio: float, style: Style, columns: Sequence[tuple[str, str]] = ()) -> pd.DataFrame:
+    """Return the block of a label ratio as texts: rows x (dataset, metric), Overall first.
+
+    columns: by default all of the table, the dataset of the headline being ''.
+    """
     titles: dict[str, str] = {}
     texts: dict[tuple[str, str, str], str] = {}
     block = table.scores[table.scores["ratio"] == ratio]
@@ -291,7 +314,7 @@ def wide(table: Table, ratio: float, style: Style) -> pd.DataFrame:
         texts[variant, score["dataset"], score["metric"]] = number_text(score, style)
     rows: dict[str, list[str]] = {variant: [] for variant in titles}
     headings = []
-    for dataset, metric in [("", OVERALL), *product(table.groups, table.layout.metrics)]:
+    for dataset, metric in columns or [("", OVERALL), *product(table.groups, table.layout.metrics)]:
         heading = table.layout.headline.title if metric == OVERALL else TITLES[metric]
         if (dataset, metric) in table.headings:
             heading += style.mark.format(table.headings[dataset, metric])
@@ -315,8 +338,7 @@ MARKDOWN = Style(
 def to_markdown(table: Table) -> str:
     """Write heading, answer of the verdict, caption, one table per label ratio, notes."""
     text = MARKDOWN.text
-    answers, differences_by_ratio = table.verdict[:2], table.verdict[2:]
-    parts = [f"## {text(table.title)}", *map(text, answers), text(table.caption)]
+    parts = [f"## {text(table.title)}", *map(text, table.verdict.lines), text(table.caption())]
     for ratio in table.layout.ratios:
         block = wide(table, ratio, MARKDOWN)
         block.columns = [" ".join(column).strip() for column in block.columns]
@@ -326,7 +348,7 @@ def to_markdown(table: Table) -> str:
     if table.footnotes:
         notes = [f"<sup>{mark}</sup> {text(note)}" for mark, note in table.footnotes.items()]
         parts.append("  \n".join(notes))
-    lines = [f"- {text(line)}" for line in (*differences_by_ratio, *table.footers)]
+    lines = [f"- {text(line)}" for line in (*table.verdict.differences, *table.footers)]
     parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -351,30 +373,8 @@ LATEX = Style(
     spread=r"{{\tiny$\pm${}}}",
     tie=r"\,$\approx$",
     mark=r"$^{{\mathrm{{{}}}}}$",
+    interval=r" {{\tiny({}--{})}}",
 )
-
-
-def to_latex(table: Table) -> str:
-    """Write a `table*` with booktabs in \\scriptsize, its notes below it."""
-    blocks = {LATEX.text(ratio_text(ratio)): wide(table, ratio, LATEX) for ratio in table.layout.ratios}
-    whole = pd.concat(blocks, names=[None, None])
-    text = whole.style.to_latex(
-        hrules=True,
-        multicol_align="c",
-        multirow_align="naive",
-        column_format="ll" + "r" * len(whole.columns),
-        environment="table*",
-        position_float="centering",
-        caption=LATEX.text(f"{table.title}, by share of the labels. {table.caption}"),
-        label=f"tab:{table.name}",
-    )
-    for label in list(blocks)[1:]:
-        text = text.replace(f"\n{label} & ", f"\n\\midrule\n{label} & ")
-    notes = [LATEX.mark.format(mark) + LATEX.text(f" {note}.") for mark, note in table.footnotes.items()]
-    notes += [LATEX.text(line) for line in table.footers]
-    below = "\\par\\smallskip\\raggedright\n" + "\n".join(notes) + "\n\\end{table*}"
-    small = "\\scriptsize\\setlength{\\tabcolsep}{3pt}\n\\begin{tabular}"
-    return text.replace("\\begin{tabular}", small).replace("\\end{table*}", below)
 
 
 def to_csv(tables: Sequence[Table]) -> str:

@@ -1,16 +1,18 @@
-"""The verdict of a table: which rows beat a reference in the headline, which do not, and what follows."""
+"""The verdict of a table: a sentence each on the reference, the baselines and the methods, and what follows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import Headline
-from benchmark.results.names import is_untrained
+from benchmark.results.names import LINEAR, OVERALL, is_untrained
 from benchmark.results.store import Plan
+from reports.comparison import among_methods
+from reports.inference import TableStatistics, baseline_claims, differences, median_detectable
 from reports.layouts import Layout
 from reports.results import Run
 from reports.words import (
@@ -18,97 +20,153 @@ from reports.words import (
     counted,
     labels_text,
     ratio_text,
-    replicates_text,
     row_title,
     simulated_text,
     tested_text,
 )
 
+DETERMINISTIC = (LINEAR, "knn")
+"""Evaluations that draw nothing: seeds of `paper` have one result for a pretrained encoder."""
 
-def verdict(
-    results: Run, layout: Layout, differences: pd.DataFrame, claims: pd.DataFrame, detectable: float = np.nan
-) -> list[str]:
-    """Say which rows beat each reference and every baseline in the headline, and which do not; empty for no pair.
 
-    differences, claims: of `reports.inference.differences` and `baseline_claims`; detectable: difference of the median
-    pair. The first text answers, in lines; the second has the sample size and what does not follow; then comes a line
-    of differences per label ratio.
-    """
-    if differences.empty:
-        return []
+class Verdict(NamedTuple):
+    """What the tests of a table's headline say; all is empty where nothing is compared."""
+
+    against: Sequence[str] = ()
+    """A sentence for each reference, and one for the baselines."""
+    among: str = ""
+    """Which method is the highest, and of which others that is shown."""
+    limits: str = ""
+    """What varies and what does not, and what does not follow."""
+    differences: Sequence[str] = ()
+    """A line per label share."""
+
+    @property
+    def lines(self) -> list[str]:
+        """Sentences and limits."""
+        return [line for line in (*self.against, self.among, self.limits) if line]
+
+
+def verdict(results: Run, layout: Layout, statistics: TableStatistics) -> Verdict:
+    """Say in a sentence each which rows beat each reference, and every baseline, and which method is the best."""
     plan = results.plan
-    answers = [_headline(plan, str(name), rows) for name, rows in differences.groupby("reference", sort=False)]
-    if len(claims):
-        answers.append(_against_baselines(plan, claims))
+    compared = differences(statistics, layout.unchanged)
+    if compared.empty:
+        return Verdict()
+    references = list(compared["reference"].unique())
+    against = [_against_reference(plan, name, compared[compared["reference"] == name]) for name in references]
+    among = ""
+    if not layout.name:
+        against.append(_against_baselines(plan, statistics))
+        among = _among_methods(plan, statistics)
     limits = [
-        *_limits(results, layout, differences, detectable),
+        what_varies(results, layout),
+        *_limits(results, layout, compared, median_detectable(statistics.pairs)),
         *simulated_text(plan, {cell.dataset for cell in layout.cells}),
     ]
-    groups = differences.groupby(["reference", "ratio"], sort=False)
-    ratio_lines = [_ratio_line(plan, str(reference), rows) for (reference, _), rows in groups]
-    return ["\n".join(answers), " ".join(limits), *ratio_lines]
+    groups = compared.groupby(["reference", "ratio"], sort=False)
+    lines = [_ratio_line(plan, str(reference), rows) for (reference, _), rows in groups]
+    return Verdict(against, among, " ".join(limits), lines)
 
 
-def _limits(results: Run, layout: Layout, differences: pd.DataFrame, detectable: float) -> Iterator[str]:
-    """Count seeds and test patients with what they detect, name the baselines, and say what does not follow."""
+def what_varies(results: Run, layout: Layout) -> str:
+    """Say in a sentence what of a table was repeated and what was not."""
+    plan = results.plan
+    seeds = len({cell.seed for cell in layout.cells})
+    subsets = counted(1 + max(cell.subset for cell in layout.cells), "labelled subset")
+    if seeds == 1:
+        return f"One seed: one pretraining of each method, on {subsets} and the same test patients."
+    if plan.config["protocol"] == "strict":
+        return (
+            f"Each of the {seeds} seeds has its own pretraining of every method and its own {subsets}; the corpus and "
+            "the test patients are the same."
+        )
+    varied = "the training on labels and the untrained encoder"
+    if layout.evaluation in DETERMINISTIC:
+        varied = "the untrained encoder and the baselines"
+    same = f"the one pretraining of each method, {subsets} and the test patients are the same"
+    return f"The {seeds} seeds vary {varied}; {same}."
+
+
+def _limits(results: Run, layout: Layout, compared: pd.DataFrame, detectable: float) -> Iterator[str]:
+    """Count test patients with what they detect, and say what does not follow."""
     plan = results.plan
     seeds = len({cell.seed for cell in layout.cells})
     subsets = {cell.subset for cell in layout.cells}
     patients = tested_text(results, {cell.dataset for cell in layout.cells})
-    baselines = [row_title(plan, name) for name in layout.variants if name in layout.baselines]
-    named = "; ".join(baselines) or "none"
     detects = "" if np.isnan(detectable) else f", which detect a difference of {100 * detectable:.1f} points"
-    yield f"{replicates_text(plan, layout.cells)}; test patients: {patients}{detects}; baselines: {named}."
-    if not (differences["significant"] | differences["equivalent"]).all():
-        yield "Not separable does not mean equal."
+    yield f"Test patients: {patients}{detects}."
+    if not (compared["significant"] | compared["equivalent"]).all():
+        yield "A difference that is not shown may still be there."
     if plan.config["protocol"] != "strict" or seeds < 2:
-        each = "The seeds vary the evaluation: each" if seeds > 1 else "Each"
-        yield f"{each} row is one pretraining; that one method is better than another does not follow."
+        yield "That one method is better than another does not follow from one pretraining of each."
     if plan.config["protocol"] == "paper" and len(subsets) == 1:
         yield "On another labelled subset a difference may be another."
 
 
-def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
-    """Return 'Better than the untrained encoder (Random) in Overall, by more than 2 points: PMQ at 1 %. ...'."""
+def _against_reference(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
+    """Return 'Better than the untrained encoder (Random) in Overall by more than 2 points: PMQ at 1 %; worse: ...'."""
     title, margin = row_title(plan, reference), margin_text(plan.headline)
     if is_untrained(reference):
         title = f"the untrained encoder ({title})"
     is_higher = rows["difference"] > 0
     is_significant, is_beyond, is_equivalent = rows["significant"], rows["beyond"], rows["equivalent"]
     findings = {
-        f"Better than {title} in {plan.headline.words}, by more than {margin}": is_significant & is_higher & is_beyond,
-        f"Better, not shown to be by more than {margin}": is_significant & is_higher & ~is_beyond,
-        f"Within {margin} of it": ~is_significant & is_equivalent,
-        "Not separable from it": ~is_significant & ~is_equivalent,
-        "Worse": is_significant & ~is_higher,
+        f"Better than {title} in {plan.headline.words} by more than {margin}": is_significant & is_higher & is_beyond,
+        f"better, not shown to be by more than {margin}": is_significant & is_higher & ~is_beyond,
+        f"within {margin} of it": ~is_significant & is_equivalent,
+        "no difference shown": ~is_significant & ~is_equivalent,
+        "worse": is_significant & ~is_higher,
     }
-    return _sentences(plan, rows, findings)
+    return _sentence(plan, rows, findings)
 
 
-def _against_baselines(plan: Plan, claims: pd.DataFrame) -> str:
-    """Return 'Above every baseline without pretraining: no row. Below one of them: PMQ at 1 %.'."""
-    findings = {
-        "Above every baseline without pretraining": claims["above"],
-        "Below one of them": claims["below"].map(len) > 0,
-    }
-    return _sentences(plan, claims, findings)
+def _against_baselines(plan: Plan, statistics: TableStatistics) -> str:
+    """Return 'Better than every baseline without pretraining (the best: Features): no row; worse than one: ...'."""
+    claims = baseline_claims(statistics)
+    if claims.empty:
+        return "No baseline but the untrained encoder was run."
+    overall = statistics.intervals[statistics.intervals["metric"] == OVERALL]
+    of_baselines = overall[overall["variant"].isin(statistics.against_baselines["second"])]
+    means = of_baselines.groupby("variant", sort=False)["mean"].mean()
+    best = row_title(plan, str(means.idxmax()))
+    better, worse = f"every baseline without pretraining (the best: {best})", "one of them"
+    if len(means) == 1:
+        better, worse = f"the baseline without pretraining ({best})", "it"
+    findings = {f"Better than {better}": claims["above"], f"worse than {worse}": claims["below"].map(len) > 0}
+    return _sentence(plan, claims, findings)
 
 
-def _sentences(plan: Plan, rows: pd.DataFrame, findings: Mapping[str, pd.Series[bool]]) -> str:
-    """Return a line per finding that some of the rows have, and for the first one always; rows: variant, ratio."""
+def _among_methods(plan: Plan, statistics: TableStatistics) -> str:
+    """Return 'Highest mean AUROC of the methods: at 1 % PMQ, shown to be above BYOL and CLOCS, at 10 % MoCo, ...'."""
+    shares: dict[str, list[str]] = {}
+    for ratio, rows in among_methods(statistics).groupby("ratio", sort=False):
+        best = row_title(plan, rows["reference"].iloc[0])
+        lower = [row_title(plan, row) for row in rows["variant"][rows["significant"]]]
+        if len(lower) == len(rows) > 1:
+            lower = [f"all {len(rows)} others"]
+        shown = f"shown to be above {and_text(lower)}" if lower else "not shown to be above any other"
+        shares.setdefault(f"{best}, {shown}", []).append(ratio_text(cast(float, ratio)))
+    what = "methods" if plan.config["protocol"] == "strict" else "pretrained encoders"
+    clauses = [f"at {and_text(ratios)} {clause}" for clause, ratios in shares.items()]
+    return f"Highest {plan.headline.words} of the {what}: {'; '.join(clauses)}." if clauses else ""
+
+
+def _sentence(plan: Plan, rows: pd.DataFrame, findings: Mapping[str, pd.Series[bool]]) -> str:
+    """Return a clause per finding that some of the rows have, and for the first one always; rows: variant, ratio."""
     ratios = list(rows["ratio"].unique())
-    sentences: list[str] = []
+    clauses: list[str] = []
     for finding, has_finding in findings.items():
         titles: dict[tuple[float, ...], list[str]] = {}
         for variant, shares in rows[has_finding].groupby("variant", sort=False)["ratio"]:
             titles.setdefault(tuple(shares), []).append(row_title(plan, str(variant)))
         most_shares_first = sorted(titles, key=len, reverse=True)
-        clauses = [f"{and_text(titles[shares])} {_shares_text(shares, ratios)}" for shares in most_shares_first]
-        if clauses:
-            sentences.append(f"{finding}: {'; '.join(clauses)}.")
-        elif not sentences:
-            sentences.append(f"{finding}: no row.")
-    return "\n".join(sentences)
+        named = [f"{and_text(titles[shares])} {_shares_text(shares, ratios)}" for shares in most_shares_first]
+        if named:
+            clauses.append(f"{finding}: {', '.join(named)}")
+        elif not clauses:
+            clauses.append(f"{finding}: none")
+    return f"{'; '.join(clauses)}."
 
 
 def _shares_text(shares: Sequence[float], ratios: Sequence[float]) -> str:

@@ -29,6 +29,7 @@ ROOMS = (
     "reports.footers",
     "reports.verdict",
     "reports.words",
+    "reports.comparison",
     "reports.inference",
     "reports.moderation",
     "reports.columns",

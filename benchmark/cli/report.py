@@ -28,6 +28,8 @@ from reports.words import ratio_text
 
 PLAIN = Style(text=str, bold="*{}", italic="{}", spread="±{}", tie=" ≈", mark=" ({})")
 """Style of numbers on the console: the best has a star."""
+MOST_INTERVALS = 2
+"""Label shares at which a terminal of 80 letters has room for intervals."""
 
 
 def report(arguments: Namespace, console: Console) -> int:
@@ -156,19 +158,23 @@ def show_report(results: Run, out: Path, unit: str | None, console: Console, fur
         first = built.tables[0]
         words = f"{first.layout.headline.words} in percent, by the share of the labels (* best, ≈ not separable)"
         title = f"\n{first.title}: {words}"
-        text = overall_table(first).to_markdown(tablefmt="simple", disable_numparse=True)
+        has_intervals = len(first.layout.ratios) <= MOST_INTERVALS
+        if has_intervals:
+            title += ", with 95 % intervals"
+        table = overall_table(first, PLAIN if has_intervals else PLAIN._replace(interval=""))
+        text = table.to_markdown(tablefmt="simple", disable_numparse=True)
         marks = [f"({mark}) {remark}" for mark, remark in first.footnotes.items() if f"({mark})" in text]
         note(console, "\n".join([title, text, *marks]))
-        note(console, "\n".join(["", *first.verdict[:2], f"Every table and column: {out / 'results.md'}"]))
+        note(console, "\n".join(["", *first.verdict.lines, f"Every table and column: {out / 'results.md'}"]))
     note(console, f"The page for a browser: {out / PAGE}")
 
 
-def overall_table(table: Table) -> pd.DataFrame:
+def overall_table(table: Table, style: Style) -> pd.DataFrame:
     """Return Overall of each row and label share with its marks, as texts, in the order of the table's rows."""
     scores, columns = table.scores, dict[str, pd.Series]()
     for ratio in table.layout.ratios:
         rows = scores.loc[scores["ratio"] == ratio, "variant"].unique()
-        columns[ratio_text(ratio)] = wide(table, ratio, PLAIN).iloc[:, 0].set_axis(rows)
+        columns[ratio_text(ratio)] = wide(table, ratio, style).iloc[:, 0].set_axis(rows)
     titles = dict(zip(scores["variant"], scores["title"], strict=True))
     frame = pd.DataFrame(columns, [name for name in table.layout.variants if name in titles])
     return frame.rename(titles).rename_axis("").fillna(DASH)

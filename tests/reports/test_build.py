@@ -120,7 +120,7 @@ def test_titles_and_names_are_text_in_every_file(write_store: WriteStore, tmp_pa
     root, out, shown = write_store(alter_plan=rename), tmp_path / "out", StringIO()
     write_record(root, "pmq", seed=42, loss=[1.0, 0.5], health=[{"epoch": epoch} for epoch in range(3)])
     assert build_report(load(root), out).problems == []
-    assert len(list((out / "figures").glob("*.png"))) == 5
+    assert len(list((out / "figures").glob("*.png"))) == 6
     show_report(load(root), out, None, open_console(shown), [])
     for name in ("results.csv", "classes.csv", "report.html"):
         assert odd in (out / name).read_text(), name
@@ -174,7 +174,7 @@ def test_the_console_ends_with_the_verdict_and_the_page_to_open_in_25_lines(
     assert len(lines) <= 25
     assert lines[0].startswith("failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite")
     assert lines[-1] == f"The page for a browser: {tmp_path / 'out' / 'report.html'}"
-    assert lines[-5].startswith("Better than the untrained encoder (Random) in Overall, by more than 2 points: ")
+    assert lines[-6].startswith("Better than the untrained encoder (Random) in Overall by more than 2 points: ")
 
 
 @pytest.fixture

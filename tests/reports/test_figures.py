@@ -21,7 +21,7 @@ from matplotlib.transforms import Bbox
 from benchmark.results.names import AUGMENTED, CLASSICAL_TITLES, FROZEN, SUPERVISED
 from benchmark.results.store import Plan
 from methods import METHODS
-from reports import load
+from reports import figures, load
 from reports.comparison import RowComparison
 from reports.figures import (
     MEASURE_LABELS,
@@ -30,6 +30,7 @@ from reports.figures import (
     draw_figures,
     draw_identifiability,
     draw_label_efficiency,
+    draw_methods,
     draw_sweeps,
     draw_training,
     style_of,
@@ -61,7 +62,8 @@ def comparison(
         intervals += [("f1", share, dataset, row, 0.4 + middle / 2, 0.3, 0.8) for dataset in datasets]
     frame = pd.DataFrame(differences, columns=DIFFERENCES)
     scores = pd.DataFrame(intervals, columns=["metric", "ratio", "dataset", "variant", "mean", "low", "high"])
-    return RowComparison(frame[frame["variant"] != rows[0]], scores, frame[frame["variant"] == baseline])
+    among = frame[~frame["variant"].isin([rows[0], rows[-1]])].assign(reference=rows[-1])
+    return RowComparison(frame[frame["variant"] != rows[0]], scores, frame[frame["variant"] == baseline], among)
 
 
 def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[..., Path], tmp_path: Path) -> None:
@@ -77,15 +79,15 @@ def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[...,
     where = [("ptb-xl", "recall@1"), ("ptb-xl", "recall@5"), ("chapman", "recall@1"), ("", "overall")]
     points = pd.DataFrame([("pmq", *one, 0.6, 0.5, 0.9) for one in where], columns=RETRIEVED)
     of_run = load(root), ["heartbeat"], of_tables, points
-    figures, again = (list(draw_figures(of_run[0], tmp_path / name, *of_run[1:])) for name in "ab")
-    names = [figure.png.stem for figure in figures]
+    drawn, again = (list(draw_figures(of_run[0], tmp_path / name, *of_run[1:])) for name in "ab")
+    names = [figure.png.stem for figure in drawn]
     assert names == [
-        "finetune-heartbeat-differences", "finetune-heartbeat-label-efficiency",
+        "finetune-heartbeat-differences", "finetune-heartbeat-methods", "finetune-heartbeat-label-efficiency",
         "finetune-heartbeat-pmq-queue-size", "identifiability", "training",
     ]  # fmt: skip
-    assert [figure.answers for figure in figures] == [True] + 4 * [False]
-    assert "per heartbeat, seeds 41, 42. Lines: 95 % intervals, adjusted by Holm" in figures[0].caption
-    for one, other in zip(figures, again, strict=True):
+    assert [figure.question for figure in drawn] == ["against", "among"] + 4 * [""]
+    assert "per heartbeat, seeds 41, 42. Lines: 95 % intervals, adjusted by Holm" in drawn[0].caption
+    for one, other in zip(drawn, again, strict=True):
         for suffix in (".png", ".pdf"):
             assert one.png.with_suffix(suffix).read_bytes() == other.png.with_suffix(suffix).read_bytes()
 
@@ -131,7 +133,7 @@ def test_no_text_leaves_a_figure_or_lies_on_another(
             boxes[text] = text.get_window_extent(renderer)
         draw(text, renderer, *arguments, **named)
 
-    def look_at(canvas: Figure, stem: Path, *_: Any) -> None:
+    def look_at(canvas: Figure, stem: Path, *_: Any) -> figures.Figure:
         boxes.clear()
         monkeypatch.setattr(Text, "draw", watched)
         canvas.savefig(tmp_path / f"{stem.name}.png", dpi=canvas.dpi)
@@ -143,13 +145,15 @@ def test_no_text_leaves_a_figure_or_lies_on_another(
         for (one, first), (other, second) in combinations(boxes.items(), 2):
             overlap = Bbox.intersection(first, second)
             assert overlap is None or min(overlap.width, overlap.height) < 0.5, (stem.name, one, other)
+        return figures.Figure(stem, "")
 
     monkeypatch.setattr("reports.figures.save", look_at)
     with style_sheet.context(SETTINGS):
         list(draw_differences(compared, style, tmp_path / "differences", ""))
+        list(draw_methods(compared, style, tmp_path / "methods", ""))
         draw_label_efficiency(compared.intervals, style, tmp_path / "label-efficiency", "")
         list(draw_sweeps(scores, style, tmp_path / "sweep", ""))
         draw_identifiability(points.join(ends), style, tmp_path / "identifiability")
         frame = pd.DataFrame(curves, columns=["variant", "key", "epoch", "measure", "value"])
         draw_training(frame, style, tmp_path / "training")
-    assert len(list(tmp_path.glob("*.png"))) == 4 + shares + (shares > 1)
+    assert len(list(tmp_path.glob("*.png"))) == 4 + 2 * (shares + (shares > 1))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmark.results.names import LEADS
 from reports import load
-from reports.footers import caption, footers
+from reports.footers import about_scores, footers
 from reports.inference import TableStatistics
 from reports.layouts import layouts
 from reports.results import Run
@@ -23,10 +23,8 @@ def footers_of(results: Run, statistics: TableStatistics | None = None) -> list[
 def test_a_caption_is_made_of_what_was_run(store_root: Path) -> None:
     results = load(store_root)
     (layout,) = layouts(results.plan, "finetune")
-    text = caption(results, layout)
-    assert text.startswith(
-        "Macro F1, macro AUROC and ACC in percent, mean±std over seeds 41, 42. Overall: mean of the 6 "
-    )
+    text = about_scores(results, layout, TableStatistics().intervals)
+    assert text.startswith("mean±std over seeds 41, 42. Overall: mean of the 6 ")
     assert text.endswith("Simulated ECGs: no ranking of methods follows.")
     assert "A config's own words." not in text
 
@@ -80,7 +78,7 @@ def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root
     statistics = TableStatistics(pairs=pd.DataFrame([column | detectable]))
     *_, mark, last = footers_of(results, statistics)
     assert mark.startswith("≈: not separable from the best with these patients and seeds, and within 5 points")
-    assert mark.endswith("over 2 seeds on 1 labelled subset, which vary the evaluation of one pretraining per row.")
+    assert mark.endswith("over 2 seeds on 1 labelled subset.")
     assert last == (
         "Detectable difference in Overall (power 80 %, one test, median): 5.0 points. To show two equal rows to be "
         "within 2 points with the same power, a standard error of 0.68 points is needed before Holm's correction; the "

@@ -51,6 +51,29 @@ def test_the_paragraph_says_what_the_run_did(write_store: WriteStore) -> None:
     assert "crops" not in text
 
 
+def test_the_paragraph_has_the_windows_with_what_validation_chose(write_store: WriteStore) -> None:
+    def of_recordings(plan: Plan) -> Plan:
+        data = plan.config["data"] | {
+            "segmentation": {"kind": "recordings", "seconds": 2.5, "stride": None}, "rate": 100, "standardise": "none",
+        }  # fmt: skip
+        sections = {
+            "data": data, "finetune": {"epochs": 6, "lr": [1e-4, 1e-3]}, "hyperparameters": {"pmq": {"queue_size": 8}},
+            "protocol": "strict", "validation_labels": "whole",
+        }  # fmt: skip
+        return replace(plan, config=plan.config | sections)
+
+    root = write_store(complete=True, alter_plan=of_recordings)
+    write_records(root)
+    text = text_of(root)
+    for sentence in (
+        "Windows were crops of 2.5 s every 1.25 s at 100 Hz, in mV.",
+        "Hyperparameters were set for PMQ (queue size 8).",
+        "Settings were chosen by the mean log-likelihood per recording on the labels of all of the validation "
+        "patients: for Fine-tuned the learning rate (of 0.0001, 0.001) and the epoch (up to 6).",
+    ):
+        assert sentence in text
+
+
 def test_a_recipe_is_named_only_where_all_have_it(write_store: WriteStore) -> None:
     root = write_store(complete=True)
     write_records(root, lr=0.1)

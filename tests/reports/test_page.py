@@ -31,6 +31,8 @@ def test_the_page_answers_before_all_that_is_folded(write_page: Callable[..., st
     order = [
         "Cells: 29 of 32 finished, 1 failed, 2 not run; ",
         "1 problem<",
+        "Better than the untrained encoder (Random) in Overall",
+        "Highest Overall of the pretrained encoders: at 30 % ",
         "<h2>Fine-tuned",
         'class="part"',
         "Scores by class",
@@ -39,6 +41,19 @@ def test_the_page_answers_before_all_that_is_folded(write_page: Callable[..., st
     assert places == sorted(places)
     assert page.index("<table") < page.index('class="part"')
     assert "RuntimeError: the loss is not finite" in page
+
+
+@pytest.mark.draws
+def test_each_sentence_stands_beside_its_figure(write_page: Callable[..., str]) -> None:
+    page = write_page()
+    order = [
+        "Better than the untrained encoder",
+        "<figcaption>Overall, row minus Random",
+        "Highest Overall of the pretrained encoders",
+        "<figcaption>Overall, method minus the best",
+    ]
+    places = [page.index(text) for text in order]
+    assert places == sorted(places)
 
 
 def test_what_comes_from_a_store_is_text(write_page: Callable[..., str]) -> None:

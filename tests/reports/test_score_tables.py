@@ -20,6 +20,7 @@ from benchmark.results.names import OVERALL
 from benchmark.results.store import Plan, Row
 from reports import load
 from reports.inference import NEAR, PAIRS, TableStatistics, statistics_of
+from reports.latex import MOST_COLUMNS, latex_file
 from reports.layouts import layouts
 from reports.score_tables import (
     CSV_COLUMNS,
@@ -28,7 +29,6 @@ from reports.score_tables import (
     costs_table,
     make_table,
     to_csv,
-    to_latex,
     to_markdown,
     wide,
     with_marks,
@@ -84,7 +84,7 @@ def test_the_best_are_all_that_print_the_same_and_a_baseline_is_none(write_store
     assert len(best) == 2 * 7
     (table,) = tables(write_store("other", complete=True, alter_plan=with_role("pmq:w/o mask_t", role="baseline")))
     assert set(table.scores.query("best")["variant"]) == {"pmq"}
-    assert "Italics: baselines, not ranked." in table.caption
+    assert "Italics: baselines, not ranked." in table.caption()
     assert wide(table, 0.3, MARKDOWN).index[-1].startswith("*PMQ w/o mask")
 
 
@@ -135,7 +135,7 @@ def test_an_overall_of_fewer_columns_is_not_the_best(write_store: WriteStore) ->
 
 def test_every_form_has_the_same_numbers_with_overall_first(store_root: Path) -> None:
     (table,) = tables(store_root)
-    markdown, latex, csv = to_markdown(table), to_latex(table), to_csv([table])
+    markdown, latex, csv = to_markdown(table), latex_file([table]), to_csv([table])
     assert "| Method" in markdown
     assert markdown.index("Overall") < markdown.index("PTB-XL F1")
     assert r"PMQ w/o mask_t & 5 % \| \*" in markdown
@@ -155,7 +155,7 @@ def test_a_multi_label_task_has_auprc_beside_auroc_outside_overall(write_store: 
     assert table.layout.metrics == ("f1", "auroc", "auprc", "acc")
     assert score(table, 0.3, "pmq", "chapman", "auprc")["mean_percent"] == 100
     assert score(table, 0.3, "pmq", "", OVERALL)["planned"] == 6
-    assert "Overall: mean of the 6 F1, AUROC and ACC columns." in table.caption
+    assert "Overall: mean of the 6 F1, AUROC and ACC columns." in table.caption()
 
 
 def test_classes_without_a_labelled_example_are_named_at_their_column(store_root: Path) -> None:
@@ -191,22 +191,50 @@ def test_printed_numbers_stand_below_in_italics_and_are_not_ranked(write_store: 
     assert any(footer.startswith("Printed (pmq): ") for footer in table.footers)
 
 
-@pytest.mark.parametrize("title", ["PMQ w/o mask_t & 5 % | *", "Étude ≥ τ × λ [x] ~a^b {c} #1 \\ <d>"])
-def test_latex_compiles(write_predictions: Callable[..., Path], tmp_path: Path, title: str) -> None:
+def compared_table(write_predictions: Callable[..., Path], titles: dict[str, str], datasets: int) -> Table:
+    """A table of simulated predictions of two rows, with its statistics, under `strict`."""
+    design = {"methods": 2, "seeds": 3, "patients": 30, "scatter": Scatter(), "shares": (0.6, 0.4)}
+    predictions = {}
+    for number in range(datasets):
+        for (method, seed), one in simulated_predictions(np.random.default_rng(number), **design).items():
+            predictions[f"m{method}", f"set{number}", 0.1, seed] = one
+    results = load(write_predictions(predictions, protocol="strict"))
+    results = replace(results, plan=replace(results.plan, variants=titles))
+    (layout,) = layouts(results.plan, "finetune")
+    return make_table(results, layout, "recording", statistics_of(results, layout, "recording"))
+
+
+def test_the_headline_has_its_interval_in_every_form(write_predictions: Callable[..., Path]) -> None:
+    table = compared_table(write_predictions, {"m0": "PMQ", "m1": "MoCo"}, 2)
+    line = score(table, 0.1, "m0", "", OVERALL)
+    low, high = (f"{line[name]:.1f}" for name in ("low_percent", "high_percent"))
+    assert line["low_percent"] < line["mean_percent"] < line["high_percent"]
+    assert f"({low} to {high})" in to_markdown(table)
+    assert rf"{{\tiny({low}--{high})}}" in latex_file([table])
+    assert wide(table, 0.1, MARKDOWN).map(lambda text: " to " in text).sum().tolist() == [2] + [0] * 8
+
+
+@pytest.mark.parametrize("datasets", [1, 3, MOST_COLUMNS])
+@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
+def test_latex_fits_the_page(
+    write_predictions: Callable[..., Path], tmp_path: Path, columns: str, datasets: int
+) -> None:
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not installed")
-    design = {"methods": 2, "seeds": 3, "patients": 30, "scatter": Scatter(), "shares": (0.6, 0.4)}
-    predictions = simulated_predictions(np.random.default_rng(1), **design)
-    root = write_predictions({(f"m{m}", "ptb-xl", 0.1, seed): one for (m, seed), one in predictions.items()})
-    results = load(root)
-    results = replace(results, plan=replace(results.plan, variants={"m0": title, "m1": "MoCo"}))
-    (layout,) = layouts(results.plan, "finetune")
-    table = make_table(results, layout, "recording", statistics_of(results, layout, "recording"))
-    text = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{to_latex(table)}\\end{{document}}"
-    (tmp_path / "table.tex").write_text(text)
+    titles = {"m0": "PMQ w/o mask_t & 5 % | * of a long title", "m1": "Étude ≥ τ × λ [x] ~a^b {c} #1 \\ <d>"}
+    text = latex_file([compared_table(write_predictions, titles, datasets)])
+    assert text.count(r"\begin{tabular}") == (4 if datasets == MOST_COLUMNS else 2)
+    needed = r"\usepackage{booktabs,graphicx}"
+    assert needed in text.splitlines()[0]
+    (tmp_path / "table.tex").write_text(
+        f"\\documentclass[{columns}]{{article}}{needed}\\begin{{document}}{text}\\end{{document}}"
+    )
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+    log = done.stdout.decode(errors="replace")
+    assert done.returncode == 0, log[-2000:]
+    assert "Overfull" not in log
+    assert "Float too large" not in log
 
 
 def test_pretrainings_have_their_costs_once(write_store: WriteStore) -> None:

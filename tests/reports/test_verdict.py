@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
 import pandas as pd
 import pytest
 
+from benchmark.results.names import OVERALL
 from benchmark.results.store import Plan, PlannedCell
+from reports.inference import INTERVALS, PAIRS, TableStatistics
 from reports.layouts import Layout, layouts
 from reports.results import Run
 from reports.verdict import verdict
@@ -33,91 +36,101 @@ def results_of(protocol: str = "strict", *ratios: float, seeds: int = 5, subsets
     return Run("runs", plan, {}, {}, {}, ()), layout
 
 
-def differences(lines: list[tuple[float, str, float, str]], seeds: int = 5) -> pd.DataFrame:
-    """(ratio, row, points above Random, 'beyond', 'significant', 'equivalent' or '') with intervals of ± 2 points."""
-    return pd.DataFrame(
-        [
+def statistics(
+    lines: list[tuple[float, str, float, str]], among: Sequence[tuple[float, str, str, str]] = ()
+) -> TableStatistics:
+    """Pairs of the headline, with intervals of ± 2 points, and the means of their rows.
+
+    lines: (ratio, row, points above Random, 'beyond', 'significant', 'equivalent' or ''). among: (ratio, method, lower
+    method, the same word).
+    """
+    pairs = []
+    for ratio, first, second, points, what in [
+        *((ratio, row, "random", points, what) for ratio, row, points, what in lines),
+        *((ratio, row, lower, 1.0, what) for ratio, row, lower, what in among),
+    ]:
+        pairs.append(
             {
-                "ratio": ratio, "reference": "random", "variant": variant, "difference": points / 100,
-                "low_holm": points / 100 - 0.02, "high_holm": points / 100 + 0.02, "seeds": seeds,
-                "significant": what in ("significant", "beyond"), "equivalent": what == "equivalent",
-                "beyond": what == "beyond",
+                "ratio": ratio, "first": first, "second": second, "metric": OVERALL, "difference": points / 100,
+                "low_holm": points / 100 - 0.02, "high_holm": points / 100 + 0.02, "detectable": 0.123,
+                "p_holm": 0.01 if what in ("significant", "beyond") else 0.5,
+                "p_beyond": 0.01 if what == "beyond" else 0.5, "p_equivalent": 0.01 if what == "equivalent" else 0.5,
             }
-            for ratio, variant, points, what in lines
-        ]
-    )  # fmt: skip
+        )  # fmt: skip
+    means = [(ratio, row, 0.5 + points / 100) for ratio, row, points, _ in lines]
+    means += [(ratio, "random", 0.5) for ratio in {line[0] for line in lines}]
+    intervals = pd.DataFrame(means, columns=["ratio", "variant", "mean"]).assign(metric=OVERALL)
+    return TableStatistics(intervals.reindex(columns=INTERVALS), pd.DataFrame(pairs).reindex(columns=PAIRS))
 
 
-BETTER = "Better than the untrained encoder (Random) in mean AUROC, by more than 1 point"
-NO_BASELINE = pd.DataFrame(columns=["ratio", "variant", "above", "below"])
+BETTER = "Better than the untrained encoder (Random) in mean AUROC by more than 1 point"
 
 
-def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_where() -> None:
+def test_a_sentence_says_which_rows_beat_the_untrained_encoder() -> None:
     lines = [
         (0.3, "pmq", 4.0, "significant"), (0.3, "moco", -3.0, "significant"), (0.3, "etp", 9.0, "beyond"),
         (0.01, "pmq", 1.0, ""), (0.01, "moco", 0.1, "equivalent"), (0.01, "etp", 8.0, "beyond"),
     ]  # fmt: skip
-    answer, limits, first, _ = verdict(*results_of(), differences(lines), NO_BASELINE, 0.123)
-    assert answer.splitlines() == [
-        f"{BETTER}: ETP (reads reports) at both label shares.",
-        "Better, not shown to be by more than 1 point: PMQ at 30 %.",
-        "Within 1 point of it: MoCo at 1 %.",
-        "Not separable from it: PMQ at 1 %.",
-        "Worse: MoCo at 30 %.",
+    against, _, limits, (first, _) = verdict(*results_of(), statistics(lines))
+    assert against == [
+        f"{BETTER}: ETP (reads reports) at both label shares; better, not shown to be by more than 1 point: PMQ at "
+        "30 %; within 1 point of it: MoCo at 1 %; no difference shown: PMQ at 1 %; worse: MoCo at 30 %.",
+        "No baseline but the untrained encoder was run.",
     ]
-    detects = "which detect a difference of 12.3 points"
     assert limits == (
-        f"5 seeds with 1 labelled subset each; test patients: , {detects}; baselines: none. Not separable does not "
-        "mean equal."
+        "Each of the 5 seeds has its own pretraining of every method and its own 1 labelled subset; the corpus and the "
+        "test patients are the same. Test patients: , which detect a difference of 12.3 points. A difference that is "
+        "not shown may still be there."
     )
     assert first == (
         "30 % of the labels, mean AUROC minus that of Random in points: higher: ETP (reads reports) +9.0 "
         "(7.0 to 11.0), PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."
     )
-    none, *_ = verdict(*results_of("strict", 0.3), differences([(0.3, "pmq", 4.0, "")]), NO_BASELINE)
-    assert none.splitlines() == [
-        f"{BETTER}: no row.",
-        "Not separable from it: PMQ with 30 % of the labels.",
-    ]
-    assert verdict(*results_of(), pd.DataFrame(), NO_BASELINE) == []
+    (none, _), *_ = verdict(*results_of("strict", 0.3), statistics([(0.3, "pmq", 4.0, "")]))
+    assert none == f"{BETTER}: none; no difference shown: PMQ with 30 % of the labels."
+    assert verdict(*results_of(), TableStatistics()).lines == []
 
 
 @pytest.mark.parametrize(("protocol", "seeds"), [("paper", 8), ("strict", 1)])
 def test_networks_of_one_pretraining_are_no_methods(protocol: str, seeds: int) -> None:
     """Untrained encoders differ from seed to seed under `paper` too; that counts as no pretraining."""
-    lines = differences([(0.3, "pmq", 4.0, "significant")], seeds=seeds)
-    _, limits, *_ = verdict(*results_of(protocol, seeds=seeds), lines, NO_BASELINE)
-    assert "row is one pretraining; that one method is better than another does not follow." in limits
+    lines = statistics([(0.3, "pmq", 4.0, "significant")])
+    limits = verdict(*results_of(protocol, seeds=seeds), lines).limits
+    assert "That one method is better than another does not follow from one pretraining of each." in limits
 
 
-def test_the_second_sentence_says_which_rows_are_above_every_baseline_or_below_one() -> None:
-    lines = differences([(0.3, "pmq", 4.0, "beyond"), (0.01, "pmq", 4.0, "beyond")])
-    claims = pd.DataFrame(
-        [
-            (0.3, "pmq", True, ()),
-            (0.3, "moco", False, ("features",)),
-            (0.01, "pmq", False, ()),
-            (0.01, "moco", False, ()),
-        ],
-        columns=NO_BASELINE.columns,
-    )
-    answer, *_ = verdict(*results_of(), lines, claims)
-    assert answer.splitlines()[1:] == [
-        "Above every baseline without pretraining: PMQ at 30 %.",
-        "Below one of them: MoCo at 30 %.",
+def test_a_sentence_names_the_best_baseline_with_the_rows_above_all_or_below_one() -> None:
+    tested = statistics([(0.3, "pmq", 4.0, "beyond"), (0.3, "moco", 4.0, ""), (0.01, "pmq", 4.0, "beyond")])
+    pairs = [
+        (0.3, "pmq", "features", 0.05, 0.001),
+        (0.3, "moco", "features", -0.05, 0.001),
+        (0.01, "pmq", "features", 0.05, 0.5),
     ]
+    frame = pd.DataFrame(pairs, columns=["ratio", "first", "second", "difference", "p"]).assign(metric=OVERALL)
+    features = pd.DataFrame([{"ratio": 0.3, "metric": OVERALL, "variant": "features", "mean": 0.5}])
+    tested = replace(
+        tested, against_baselines=frame, intervals=pd.concat([tested.intervals, features], ignore_index=True)
+    )
+    assert verdict(*results_of(), tested).against[1] == (
+        "Better than the baseline without pretraining (Features): PMQ at 30 %; worse than it: MoCo at 30 %."
+    )
 
 
-def test_a_verdict_names_the_baselines_that_were_there() -> None:
-    results, layout = results_of()
-    there = replace(layout, variants=("pmq", "random"), baselines=frozenset({"random"}))
-    _, limits, *_ = verdict(results, there, differences([(0.3, "pmq", 4.0, "")]), NO_BASELINE)
-    assert limits.startswith("5 seeds with 1 labelled subset each; test patients: ; baselines: Random.")
+def test_a_sentence_names_the_best_method_with_those_that_it_is_shown_to_be_above() -> None:
+    lines = [(ratio, row, points, "") for ratio in (0.3, 0.01) for row, points in (("pmq", 4.0), ("moco", 3.0))]
+    among = [(0.3, "pmq", "moco", "significant"), (0.01, "pmq", "moco", "")]
+    assert verdict(*results_of(), statistics(lines, among)).among == (
+        "Highest mean AUROC of the methods: at 30 % PMQ, shown to be above MoCo; at 1 % PMQ, not shown to be above any "
+        "other."
+    )
 
 
-def test_a_verdict_counts_the_labelled_subsets_that_the_seeds_of_paper_share() -> None:
-    lines = differences([(0.3, "pmq", 4.0, "")])
-    for subsets, counted in ((1, "5 seeds on 1 labelled subset"), (4, "5 seeds on 4 labelled subsets")):
-        _, limits, *_ = verdict(*results_of("paper", subsets=subsets), lines, NO_BASELINE)
-        assert limits.startswith(f"{counted}; ")
+def test_a_verdict_says_what_the_seeds_of_paper_share() -> None:
+    lines = statistics([(0.3, "pmq", 4.0, "")])
+    for subsets, counted in ((1, "1 labelled subset"), (4, "4 labelled subsets")):
+        limits = verdict(*results_of("paper", subsets=subsets), lines).limits
+        assert limits.startswith(
+            "The 5 seeds vary the training on labels and the untrained encoder; the one pretraining of each method, "
+            f"{counted} and the test patients are the same."
+        )
         assert limits.endswith("On another labelled subset a difference may be another.") == (subsets == 1)
