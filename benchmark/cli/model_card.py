@@ -29,6 +29,7 @@ from benchmark.results.names import (
 from benchmark.results.store import PlannedCell
 from reports.columns import score_columns
 from reports.inference import intervals
+from reports.results import coordinates
 from reports.words import escape_markdown, labels_text, markdown_table, ratio_text, unit_text
 
 TEMPLATE = "model_card.md.j2"
@@ -137,15 +138,9 @@ def twin_of(pretrained: Pretrained) -> str:
 
 def twin_cells(pretrained: Pretrained) -> list[PlannedCell]:
     """List the finished cells of the untrained twin on what the encoder was evaluated on."""
-    coordinates = {coordinates_of(cell) for cell in pretrained.cells}
     twin = twin_of(pretrained)
-    finished = [cell for cell, _ in pretrained.run.finished if cell.variant == twin]
-    return [cell for cell in finished if coordinates_of(cell) in coordinates]
-
-
-def coordinates_of(cell: PlannedCell) -> tuple[Any, ...]:
-    """Return what a cell shares with those of other rows."""
-    return cell.evaluation, cell.dataset, cell.ratio, cell.seed, cell.subset
+    wanted = {coordinates(cell)._replace(variant=twin) for cell in pretrained.cells}
+    return [cell for cell, _ in pretrained.run.finished if coordinates(cell) in wanted]
 
 
 def score_tables(pretrained: Pretrained) -> Iterator[ScoreTable]:

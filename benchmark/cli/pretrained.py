@@ -129,6 +129,12 @@ def validation_score(run: Run, key: str) -> float:
 
 
 def choice_text(run: Run, scores: pd.Series[float], seeds: Mapping[str, int | None]) -> str:
-    """Return 'the best validation mean AUROC of 3 pretrainings: seed 41 71.2, 42 68.0, 43 66.1'."""
+    """Return 'the best validation mean AUROC of 3 pretrainings: seed 41 71.2, 42 68.0, 43 66.1'.
+
+    Under `strict` it says, too, that a seed may draw validation patients of its own.
+    """
     listed = [f"{seeds[str(key)]} {100 * score:.1f}" for key, score in scores.sort_values(ascending=False).items()]
-    return f"the best validation {run.plan.headline.words} of {len(scores)} pretrainings: seed {', '.join(listed)}"
+    text = f"the best validation {run.plan.headline.words} of {len(scores)} pretrainings: seed {', '.join(listed)}"
+    if run.plan.config["protocol"] == "strict":
+        return f"{text} (seeds may differ in validation patients)"
+    return text

@@ -17,7 +17,7 @@ from benchmark.cli import export
 from benchmark.cli.export import describe
 from benchmark.cli.main import OK, USAGE
 from benchmark.cli.model_card import score_tables, table_text, table_title
-from benchmark.cli.pretrained import find
+from benchmark.cli.pretrained import choice_text, find
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import parse_yaml
 from benchmark.data.datasets.base import LEADS
@@ -93,6 +93,14 @@ def test_without_a_seed_it_is_the_pretraining_with_the_best_validation_score(
     choice = f"the best validation Overall of 2 pretrainings: seed {best} {100 * mean[best]:.1f}, {83 - best} "
     assert f"random: {choice}" in " ".join(capsys.readouterr().out.split())
     assert f"- **choice**: {choice}" in (tmp_path / "to" / MODEL_CARD).read_text()
+
+
+def test_the_choice_says_that_seeds_draw_validation_patients(results: Path) -> None:
+    run = find(results, "random", None).run
+    strict = replace(run, plan=replace(run.plan, config=run.plan.config | {"protocol": "strict"}))
+    scores = pd.Series({"a": 0.5, "b": 0.75})
+    expected = "the best validation mean AUROC of 2 pretrainings: seed 42 75.0, 41 50.0 (seeds may differ in "
+    assert choice_text(strict, scores, {"a": 41, "b": 42}) == f"{expected}validation patients)"
 
 
 def test_the_config_of_the_row_says_how_windows_are_cut(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
