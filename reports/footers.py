@@ -125,7 +125,7 @@ def footers(results: Run, layout: Layout, unit: str, statistics: TableStatistics
     return [
         _progress(results, layout.cells),
         _settings(results.plan, layout.cells, unit),
-        *_labelled(results, layout.cells),
+        *labelled(results, layout.cells),
         *_tested(results, layout.cells),
         *_left_out(results.plan, layout.cells),
         *_classes_of_one_patient(results, layout.cells),
@@ -217,14 +217,14 @@ def _signal_settings(data: Mapping[str, Any]) -> Iterator[str]:
         yield f"crops of {windows['seconds']:g} s every {stride:g} s"
 
 
-def _labelled(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def labelled(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Name the fewest labelled patients of a cell, or recordings under `paper`, at each label ratio."""
     unit = "recordings" if results.plan.config["protocol"] == "paper" else "patients"
     keys = [cell.key for cell in cells]
-    labelled = results.cells[results.cells["key"].isin(keys)]
-    sides = labelled.reindex(columns=[f"train_{unit}", f"validation_{unit}"])
+    finished = results.cells[results.cells["key"].isin(keys)]
+    sides = finished.reindex(columns=[f"train_{unit}", f"validation_{unit}"])
     counts = sides.sum(axis=1, skipna=False).dropna()
-    groups = counts.groupby([labelled["ratio"], labelled["dataset"]])
+    groups = counts.groupby([finished["ratio"], finished["dataset"]])
     fewest: dict[Any, int] = groups.min().astype(int).to_dict()
     texts: dict[float, list[str]] = {}
     for ratio, dataset in dict.fromkeys((cell.ratio, cell.dataset) for cell in cells):
@@ -233,7 +233,7 @@ def _labelled(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
             texts.setdefault(ratio, []).append(f"{title} {fewest[ratio, dataset]}")
     shares = [f"{', '.join(texts[ratio])} at {ratio_text(ratio)}" for ratio in texts]
     if shares:
-        yield f"Fewest labelled {unit} of a cell, training and validation together: {'; '.join(shares)}."
+        yield f"Fewest labelled {unit}, training and validation together: {'; '.join(shares)}."
 
 
 def _tested(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:

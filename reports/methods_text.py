@@ -30,7 +30,7 @@ from benchmark.results.names import (
 )
 from benchmark.results.references import cited, references
 from benchmark.results.store import Plan, labels_of
-from reports.footers import commit_text
+from reports.footers import commit_text, labelled
 from reports.layouts import Layout, role_of
 from reports.results import Record, Run
 from reports.words import and_text, ratio_text, row_title, seeds_text, tested_text, unit_text
@@ -102,6 +102,7 @@ def methods_text(results: Run, layouts: Sequence[Layout], unit: str) -> str:
     text = environment.get_template("methods.md").render(
         plan=plan,
         cite=cite,
+        labelled=list(labelled(results, [cell for layout in layouts for cell in layout.cells])),
         is_strict=protocol == "strict",
         windows=_windows_text(plan.config["data"]),
         hyperparameters=_hyperparameters_text(plan, trained),
