@@ -10,7 +10,7 @@ they have a cohort in common.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pickle import UnpicklingError
 
@@ -184,7 +184,7 @@ class ExternalWindows:
                 recordings.append(r)
                 whose.append(np.full(count[r], n))
         rows = np.concatenate(whose)  # (m,) a window of the same recording
-        signal = zero_missing_leads(self._signals(recordings), self.leads)
+        signal = self.signals(recordings)  # (m, S, 12)
         return Windows(
             signal=torch.from_numpy(signal).to(windows.signal.device),
             target=windows.target[torch.from_numpy(rows).to(windows.target.device)],
@@ -192,15 +192,17 @@ class ExternalWindows:
             patient=windows.patient[rows],
         )
 
-    def _signals(self, recordings: list[int]) -> Halves:
-        """Windows (m, S, 12) of numbered recordings; heartbeats are not standardised once more."""
+    def signals(self, recordings: Iterable[int]) -> Halves:
+        """Read the windows (m, S, 12) of numbered recordings; heartbeats are not standardised once more."""
         if self.prepared.segmentation.kind == "heartbeats":
             nothing = self.prepared.windows[:0]  # (0, S, 12)
-            return np.concatenate([nothing, *map(self.prepared.windows_of, recordings)])
-        count = self.prepared.trials_of_each(1)  # (R',)
-        start = np.cumsum(count) - count  # (R',)
-        index = [np.arange(start[r], start[r] + count[r]) for r in recordings]
-        return trials_of(self.prepared, 1).take(np.concatenate([np.empty(0, np.int64), *index]))
+            windows = np.concatenate([nothing, *map(self.prepared.windows_of, recordings)])
+        else:
+            count = self.prepared.trials_of_each(1)  # (R',)
+            start = np.cumsum(count) - count  # (R',)
+            index = [np.arange(start[r], start[r] + count[r]) for r in recordings]
+            windows = trials_of(self.prepared, 1).take(np.concatenate([np.empty(0, np.int64), *index]))
+        return zero_missing_leads(windows, self.leads)
 
 
 def external_task(task: Task, windows: ExternalWindows) -> Task:

@@ -51,9 +51,10 @@ def interrupts(*, saving: bool = False) -> Iterator[None]:
     """Raise `Interrupted` at the first SIGINT or SIGTERM within.
 
     saving: it sets `stop` instead, and is raised at the end or after `GRACE_SECONDS`. On Windows, where nothing runs
-    that could save, Ctrl-C is Python's.
+    that could save, Ctrl-C is Python's; in another thread than the main one, as some notebooks have, it is not heard.
     """
-    if not hasattr(signal, "SIGALRM"):
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not hasattr(signal, "SIGALRM"):
         yield
         return
     received: list[int] = []

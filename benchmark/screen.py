@@ -23,7 +23,8 @@ SPEED_SECONDS = 3600.0  # over which the time left is taken from what was done: 
 
 def open_console(file: TextIO | None = None) -> Console:
     """Open a console on stdout or `file`, without markup; 120 columns wide if it is no terminal."""
-    console = Console(file=file, markup=False, highlight=False, emoji=False)
+    is_terminal = (file or sys.stdout).isatty()  # the stream of a notebook asks for colours and is none
+    console = Console(file=file, markup=False, highlight=False, emoji=False, force_terminal=is_terminal)
     if not console.is_terminal:
         console.width = PIPE_WIDTH
     return console

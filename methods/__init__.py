@@ -83,15 +83,35 @@ def row_of(encoder: Any) -> type[PretrainMethod]:
     return type(encoder.__name__, (External,), values)
 
 
+@cache
+def row_of_twin(encoder: Any) -> type[PretrainMethod]:
+    """Make the method of the row of an encoder's untrained twin; the same class at each call."""
+    from methods.twins import twin_of
+
+    twin: Any = twin_of(encoder)
+    return row_of(twin)
+
+
 def get_method(name: str) -> type[PretrainMethod]:
     """Return the class of a method: a name of `METHODS`, or the path of a .py file that defines one `PretrainMethod`.
 
-    Of a file that defines one `PretrainedEncoder`: the method of its row. Raises ValueError for an unknown name or an
-    invalid file.
+    Of a file that defines one `PretrainedEncoder`: the method of its row; 'random+' before it: that of its untrained
+    twin. Raises ValueError for an unknown name or an invalid file.
     """
-    from methods.base import PretrainMethod
+    from methods.base import External, PretrainMethod
     from methods.encoders.pretrained import PretrainedEncoder
+    from methods.in_memory import IN_MEMORY
+    from methods.twins import TWIN
 
+    if name in IN_MEMORY:
+        held: Any = IN_MEMORY[name]
+        return row_of(held)
+    if name.startswith(TWIN):
+        trained: Any = get_method(name.removeprefix(TWIN))
+        if not issubclass(trained, External):
+            raise ValueError(f"{name}: {trained.name} has no twin; an encoder with weights from elsewhere has one")
+        encoder: Any = trained.encoder_class
+        return row_of_twin(encoder)
     method_class: Any = find_class("method", name, METHODS, PretrainMethod, PretrainedEncoder)
     return row_of(method_class) if issubclass(method_class, PretrainedEncoder) else method_class
 

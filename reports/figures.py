@@ -295,7 +295,8 @@ def axes_of_differences(comparison: RowComparison, style: FigureStyle, axes: Axe
     axes.set_yticks(range(len(order)), [style.rows[row] for row in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
     axes.set_xlabel(f"{style.plan.headline.title}, row − {reference} (points); filled: significant (Holm)")
-    axes.set_title(labels_text(share))
+    beside = [style.plan.variants[name] for name in comparison.baseline["variant"].unique()]
+    axes.set_title("; dashed: ".join([labels_text(share), *beside]))
     return axes
 
 

@@ -321,13 +321,17 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
         )
     for title, role in roles.items():
         weights = role.get("external")
-        if weights:
+        if weights and weights["is_twin"]:
+            yield f"{title}: its architecture with weights that each seed draws anew."
+        elif weights:
             saw = ", ".join(f"{titles[name]} {weights['saw'][name]}" for name in titles)
             yield (
                 f"{title}: weights of others (licence {weights['licence']}), pretrained on {weights['pretrained_on']}; "
                 f"saw these test patients: {saw}. Reads {weights['signals']}; each of its windows has the "
                 "recording's prediction."
             )
+            if weights["is_object"]:
+                yield f"{title}: an object in Python; its source is not stored."
     of_evaluation = [number for number in numbers() if number.evaluation == layout.evaluation]
     shown = {number.source for number in of_evaluation if number.column in datasets}
     for name in plan.config["printed"]:

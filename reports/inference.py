@@ -382,8 +382,9 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     """Compare the headline of each row with its reference: ratio, reference, variant, and the tests of `pairwise`.
 
     The reference of ablations and of a sweep is the method as it is (`unchanged`); of the main table the untrained
-    encoder where it is compared, else the row with the highest mean; of rows on a further encoder, the
-    untrained one of that kind. Columns are added by `judged`. Empty where nothing is compared.
+    encoder where it is compared, else the row with the highest mean; of rows on a further encoder the untrained one of
+    that kind, of an encoder from outside its untrained twin. Columns are added by `judged`. Empty where nothing is
+    compared.
     """
     overall = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
     pairs = statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"])
@@ -397,7 +398,8 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     reference_of = {}
     for row in rows:
         _, _, encoder = row.partition("+")
-        candidates = (unchanged, name_on(UNTRAINED, encoder), UNTRAINED, best)
+        twin = name_on(UNTRAINED, row)
+        candidates = (unchanged, twin, name_on(UNTRAINED, encoder), UNTRAINED, best)
         reference_of[row] = next(name for name in candidates if name in rows)
     chosen = pairs[pairs["reference"] == pairs["variant"].map(reference_of)]
     order = chosen.assign(ratio=-chosen["ratio"], variant=chosen["variant"].map(rows.index))

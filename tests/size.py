@@ -32,23 +32,23 @@ class Room(NamedTuple):
 
 PYTHON = (
     "ecg_pretrain_bench", "benchmark/evaluation.py", "benchmark/data/datasets/arrays.py", "methods/in_memory.py",
-    "reports/answer.py",
+    "methods/twins.py", "reports/answer.py",
 )  # fmt: skip
 """What Python code calls, and what that alone needs."""
 ROOMS = (
-    Room("Python", PYTHON, 5.0),
-    Room("methods", ("methods",), 21.7),
+    Room("Python", PYTHON, 5.5),
+    Room("methods", ("methods",), 21.8),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.9),
     Room("training", ("benchmark/training",), 10.7),
-    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 18.3),
+    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 18.9),
     Room("results", ("benchmark/results",), 9.8),
     Room("reports", ("reports",), 37.1),
     Room("config", ("benchmark/config",), 6.9),
-    Room("command line", ("run_benchmark.py", "benchmark/cli"), 22.5),
+    Room("command line", ("run_benchmark.py", "benchmark/cli"), 22.6),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.6),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 176.2)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 181.0)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

@@ -85,7 +85,26 @@ def run_grid(
     arguments: Namespace,
     console: Console,
 ) -> int:
-    """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
+    """Run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
+    plan, failures = run_missing(config, datasets, folders, machine, arguments, console)
+    reported = is_reported(plan, Store(arguments.results), arguments, console)
+    if failures:
+        terminal.error(f"{failures} tasks failed; the same command tries them again")
+    return FAILED if failures or not reported else OK
+
+
+def run_missing(
+    config: Config,
+    datasets: Sequence[Dataset],
+    folders: Folders,
+    machine: Machine,
+    arguments: Namespace,
+    console: Console,
+) -> tuple[Plan, int]:
+    """Prepare the data and run the missing part of the grid; returns its plan and the number of failed tasks.
+
+    Raises DatasetError for data that cannot be used.
+    """
     store = Store(arguments.results)
     prepared, warnings = prepare_all(config, datasets, folders, arguments, console)
     forms = external_forms(config, datasets, lambda data, cut: prepare_data(data, config, folders, console, cut))
@@ -110,10 +129,7 @@ def run_grid(
     context = context_of(config, prepared, store, machine, events)
     failures = work_off(work, context, prepared, machine, console)
     measure_again(probe, config, grid, store)
-    reported = is_reported(plan, store, arguments, console)
-    if failures:
-        terminal.error(f"{failures} tasks failed; the same command tries them again")
-    return FAILED if failures or not reported else OK
+    return plan, failures
 
 
 def caches_of(prepared: Collection[Prepared]) -> list[str]:

@@ -342,7 +342,7 @@ class Settings(Section):
     sweeps: dict[str, dict[str, Listed[Any]]] = {}
     """Method -> hyperparameter (e.g. queue_size, recipe.lr) or config key (e.g. pretrain.epochs, encoder.hidden,
     finetune.lr) -> values, each run at the smallest label ratio."""
-    baselines: list[Baseline] = ["random", "frozen", "features", "full-labels"]
+    baselines: list[Baseline] = ["random", "frozen", "features", "full-labels", "twin"]
     """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels; on
     demand `supervised`, trained from scratch on all labels, and others (`list`)."""
     data: Data = Data()

@@ -32,7 +32,7 @@ LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V
 
 Baseline = Literal[
     "random", "frozen", "features", "full-labels", "supervised", "augmented", "minirocket",
-    "heart-rate", "qrs-amplitude",
+    "heart-rate", "qrs-amplitude", "twin",
 ]  # fmt: skip
 ABOUT_BASELINES: dict[Baseline, str] = {
     "random": "the untrained encoder, fine-tuned or under the table's evaluation; by default",
@@ -44,6 +44,7 @@ ABOUT_BASELINES: dict[Baseline, str] = {
     "minirocket": "ridge regression on MiniRocket's random convolutions",
     "heart-rate": "gradient boosting on the heart rate alone",
     "qrs-amplitude": "gradient boosting on the mean height of the QRS complex alone",
+    "twin": "of each encoder from outside, its architecture with weights that each seed draws anew; by default",
 }
 """Reference row of a table -> a line for `list`."""
 Preset = Literal["unified", "paper"]

@@ -32,7 +32,9 @@ def multiplications(encoder: Encoder, samples: int) -> float:
 
 def encoder_costs(encoder: Encoder, config: Config) -> dict[str, int]:
     """Count the parameters of an encoder, and its multiplications for a window; of other groups' where known."""
-    samples = encoder.signals.samples if isinstance(encoder, PretrainedEncoder) else config.data.cut().samples
+    samples = config.data.cut().samples
+    if isinstance(encoder, PretrainedEncoder) and not encoder.reads_windows_of_run:
+        samples = encoder.signals.samples
     costs = {
         "encoder_parameters": sum(parameter.numel() for parameter in encoder.parameters()),
         "encoder_multiplications": round(multiplications(deepcopy(encoder).cpu(), samples)),

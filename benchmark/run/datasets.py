@@ -30,9 +30,10 @@ from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
 from benchmark.run.crossfit import Columns, corpus_of_part, crossfitted, parts_of
-from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
+from benchmark.run.grid import Grid, Variant, is_estimated, methods_of, unserved_by, variants_of
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
+from methods.in_memory import ObjectEncoder
 
 ROW_BYTES, SAMPLE_BYTES = 20_000, 12 * 2
 
@@ -253,7 +254,8 @@ def refuse_unusable(config: Config) -> None:
     """Try encoders of other groups on noise, before data are read. Raises ConfigError for what does not hold."""
     for variant, kind in external_rows(methods_of(config)):
         try:
-            try_external(kind)
+            if not kind.reads_windows_of_run:
+                try_external(kind)
             check_pretrained_on(kind, config.data.known())
         except ValueError as error:
             raise ConfigError(str(error)) from None
@@ -270,16 +272,20 @@ def external_forms(
     """Cut each column by `make` to the windows of each external encoder; of a transport both datasets."""
     by_name = {dataset.name: dataset for dataset in datasets}
     forms: dict[tuple[str, str], Prepared] = {}
-    for variant, kind in external_rows(methods_of(config)):
+    for variant, kind in external_rows(variants_of(config)):
+        if kind.reads_windows_of_run:
+            continue
         cut = segmentation_of(kind.signals, config.data.cut().beats)
-        for column in config.data.columns():
-            parts = [make(by_name[name], cut) for name in datasets_in(column.dataset)]
+        names = {column.name: datasets_in(column.dataset) for column in config.data.columns()}
+        if is_estimated(config, variant):
+            names[config.data.pretrain] = config.data.corpora
+        for name, members in names.items():
+            parts = [make(by_name[member], cut) for member in members]
             form = parts[0]
-            if is_transport(column.dataset):
-                members = [(part, np.arange(len(part.entries))) for part in parts]
-                form = join(column.dataset, members, form.folder.parent)
+            if len(parts) > 1:
+                form = join(name, [(part, np.arange(len(part.entries))) for part in parts], form.folder.parent)
                 write_index(form)
-            forms[variant.method_name, column.name] = form
+            forms[variant.method_name, name] = form
     return forms
 
 
@@ -320,7 +326,9 @@ def external_facts(
         "pretrained_on": pretrained_on_text(kind),
         "saw": {name: saw_test_patients(kind, prepared[name]) for name in names},
         "licence": kind.licence,
-        "signals": kind.signals.words(),
+        "is_twin": kind.is_twin,
+        "is_object": issubclass(kind, ObjectEncoder),
+        "signals": "the windows of this run" if kind.reads_windows_of_run else kind.signals.words(),
         "features": kind.features,
         "unserved": unserved_by(variant, config.evaluate),
     }

@@ -49,6 +49,7 @@ from methods import get_method, sources_of
 from methods.base import External, MethodConfig, PretrainMethod
 from methods.encoders import identity
 from methods.encoders.pretrained import PretrainedEncoder
+from methods.twins import TWIN
 
 ALL_LABELS = 1.0
 STATISTICS = "statistics"
@@ -96,7 +97,10 @@ class Variant:
 
 def source_of(method: type[PretrainMethod]) -> str:
     """Return the argument of `get_method` for a method: the path of its file, else its name."""
-    return method.__module__ if method.__module__.endswith(".py") else method.name
+    if not method.__module__.endswith(".py"):
+        return method.name
+    is_twin = issubclass(method, External) and method.encoder_class.is_twin
+    return f"{TWIN if is_twin else ''}{method.__module__}"
 
 
 def unpickled(stored: dict[str, Any]) -> Variant:
@@ -143,11 +147,28 @@ def baselines_of(config: Config) -> Iterator[Variant]:
     for name, title in CLASSICAL_TITLES.items():
         if name in config.baselines:
             yield Variant(name, title, None, MethodConfig(), "baseline")
+    if "twin" in config.baselines:
+        for row in methods_of(config):
+            twin = twin_of_row(row)
+            if isinstance(twin, Variant):
+                yield twin
     masked = {"supervised.masks": 1.0}
     for name, title, settings in ((SUPERVISED, "from scratch", {}), (AUGMENTED, "augmented", masked)):
         if name in config.baselines:
             title = f"Supervised, {title}"
             yield Variant(name, title, untrained, method_config, "baseline", of=UNTRAINED, settings=settings)
+
+
+def twin_of_row(row: Variant) -> Variant | str:
+    """Return the row of an external encoder's untrained twin, or why there is none; '' for any other row."""
+    if row.method is None or row.external is None:
+        return ""
+    source = source_of(row.method)
+    try:
+        twin = get_method(TWIN + source)
+    except ValueError as reason:
+        return str(reason)
+    return replace(row, name=twin.name, title=twin.title, method=twin, role="baseline", of=row.name)
 
 
 def ablations_of(config: Config) -> Iterator[Variant]:
@@ -192,6 +213,8 @@ class Pretraining:
     seed: int
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `key` is the digest of
     part: int | None = None  # of a cross-fitting, whose patients it does not see
+    external_windows: Path | None = field(default=None, compare=False)
+    """Folder of the corpus as windows of an external encoder, whose batch normalisation is estimated; None: no need."""
 
     @property
     def method(self) -> type[PretrainMethod]:
@@ -300,7 +323,7 @@ def pretraining_of(
     method, spec = variant.method, config.corpus_spec()
     if method is None:
         return None
-    if variant.external:
+    if variant.external and not variant.external.is_twin:
         seed = 0  # no seed of a run moves its weights
     elif config.protocol == "paper" and method.trains:
         seed = config.pretrain.seed
@@ -336,7 +359,8 @@ def pretraining_of(
 
 def is_estimated(config: Config, variant: Variant) -> bool:
     """Tell whether an untrained encoder has its batch normalisation from windows of the corpus; config: of its row."""
-    if config.protocol == "paper" or variant.external or variant.method is None or variant.method.trains:
+    has_weights = variant.external is not None and not variant.external.is_twin
+    if config.protocol == "paper" or has_weights or variant.method is None or variant.method.trains:
         return False
     encoder: Any = config.encoder_of(variant.method)
     return has_statistics(*encoder)
@@ -438,6 +462,8 @@ def make_grid(
         row = with_settings(config, variant.settings)
         for seed in config.seeds:
             encoders = pretrainings_of(row, variant, seed, corpus, mode, columns)
+            if form := (forms or {}).get((variant.method_name, config.data.pretrain)):
+                encoders = [replace(one, external_windows=form.folder) for one in encoders]
             encoders = [pretrainings.setdefault(one.key, one) for one in encoders]
             pretraining = encoders[0] if encoders else None
             for table, evaluation, ratio in planned(config, variant):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from benchmark.config.config import Config, with_settings
 from benchmark.data.column import Column, column_of
-from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of
+from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of, pretrained_entries
 from benchmark.data.joined import is_transport
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.data.tasks import open_task_view
+from benchmark.external import ExternalWindows
 from benchmark.machine import computer, seed_torch
 from benchmark.results.files import Damaged, write_atomic
 from benchmark.results.names import ERROR, RECORD_FILE, WINDOWS_SHA256
@@ -26,7 +29,7 @@ from benchmark.run.grid import STATISTICS, Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, save_encoder
 from benchmark.training.health import measure
-from benchmark.training.pretrain import OnEpoch, epochs_bought, estimate_statistics, pretrain
+from benchmark.training.pretrain import OnEpoch, batches_of, epochs_bought, estimate_statistics, pretrain
 from methods import sources_of
 from methods.base import PretrainMethod
 from methods.encoders.pretrained import PretrainedEncoder
@@ -48,7 +51,11 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
     folder = context.store.pretrained / pretraining.key
     method = new_method(pretraining, config, device)
     learned: dict[str, Any] = {"health": []}
-    if not pretraining.variant.external:
+    is_twin = STATISTICS in pretraining.content and pretraining.variant.external is not None
+    if is_twin:
+        windows, learned = windows_of_twin(pretraining, config, context)
+        estimate_statistics(method.exported(), windows)
+    elif not pretraining.variant.external:
         columns = {
             column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()
         }
@@ -59,7 +66,8 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
             seen: dict[str, Any] = {}
             if STATISTICS in pretraining.content:
                 corpus, _, seen = corpus_for(pretraining, method, config, context)
-                estimate_statistics(method.exported(), corpus)
+                windows = batches_of(corpus.chosen, corpus.trials.take, device)
+                estimate_statistics(method.exported(), windows)
             learned = {"health": [measure(0, method.exported(), probe)]} | seen
         learned["health_sample"] = {WINDOWS_SHA256: probe.source}
     facts = {
@@ -99,6 +107,26 @@ def corpus_for(
     pairs = len(corpus_trials(prepared, spec, recordings)[0]) * pairs_of(spec.per_trial)
     seen = {} if recordings is None else {SEEN: names_seen(prepared, corpus.recording.tolist())}
     return corpus, pairs, seen
+
+
+def windows_of_twin(
+    pretraining: Pretraining, config: Config, context: Context
+) -> tuple[Iterator[Tensor], dict[str, Any]]:
+    """Return the corpus in batches of an untrained twin's windows, and whom a part has seen."""
+    assert pretraining.external_windows is not None, f"{pretraining.name}: its windows were not prepared"
+    prepared, spec = open_prepared(context.folders[config.data.pretrain]), config.corpus_spec()
+    seen: dict[str, Any] = {"health": []}
+    used = pretrained_entries(prepared, spec)
+    if pretraining.part is not None:
+        columns = opened_columns(config, context.folders)
+        numbers = corpus_of_part(prepared, columns, parts_of(columns, pretraining.seed)[pretraining.part])
+        used = [prepared.entries[number] for number in numbers]
+        seen[SEEN] = names_seen(prepared, numbers.tolist())
+    names = {(entry.recording, entry.patient) for entry in used}
+    form = open_prepared(pretraining.external_windows)
+    recordings = [n for n, entry in enumerate(form.entries) if (entry.recording, entry.patient) in names]
+    windows = ExternalWindows(form, config.column_spec().leads)
+    return batches_of(np.array(recordings, np.int64), windows.signals, context.device), seen
 
 
 def train(

@@ -106,7 +106,8 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     Weights from elsewhere stay where they are, and their licence with them: the record holds their digests. The name of
     the folder is the pretraining's key.
     """
-    state = {} if isinstance(encoder, PretrainedEncoder) else encoder.state_dict()
+    is_elsewhere = isinstance(encoder, PretrainedEncoder) and not encoder.is_twin
+    state = {} if is_elsewhere else encoder.state_dict()
     # Clones, since safetensors stores no tensors that share memory: tied weights have two names.
     body = save_tensors({name: value.cpu().contiguous().clone() for name, value in state.items()})
     record = {
@@ -144,7 +145,10 @@ def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
     if (record := read_record(folder)) is None:
         raise FileNotFoundError(f"no pretrained encoder in {folder}; {ENCODER_AGAIN}")
     if issubclass(kind, PretrainedEncoder):
-        return load_external(kind, record["encoder"])
+        external = load_external(kind, record["encoder"])
+        if kind.is_twin:
+            external.load_state_dict(load_tensors((folder / WEIGHTS).read_bytes()))
+        return external
     return built_encoder(kind, record["encoder"], (folder / WEIGHTS).read_bytes())
 
 

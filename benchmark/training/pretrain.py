@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim import Optimizer
 
 from benchmark.config.schema import Budget
@@ -27,6 +28,7 @@ from benchmark.data.corpus import Corpus, EpochShape, epoch_order, epoch_shape
 from benchmark.data.task import ProbeWindows
 from benchmark.machine import computer, stream
 from benchmark.process import Stopped, stop
+from benchmark.results.arrays import Halves, Ints
 from benchmark.training.checkpoint import Epoch, History, resume, save_checkpoint
 from benchmark.training.health import measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
@@ -149,25 +151,30 @@ def pretrain(
 def has_statistics(kind: type[Encoder], config: EncoderConfig) -> bool:
     """Tell whether an encoder has batch normalisation, whose statistics are 0 and 1 before any window."""
     with torch.random.fork_rng(devices=[]):
-        return any(isinstance(layer, nn.BatchNorm1d) for layer in kind(config).modules())
+        return any(isinstance(layer, _BatchNorm) for layer in kind(config).modules())
+
+
+def batches_of(numbers: Ints, read: Callable[[Ints], Halves], device: torch.device) -> Iterator[Tensor]:
+    """Yield the windows (b, S, 12) of at most `MOST_WINDOWS` of some numbered pseudo-trials or recordings."""
+    some = numbers[:: math.ceil(len(numbers) / MOST_WINDOWS)]  # (n',)
+    for batch in np.array_split(some, math.ceil(len(some) / WINDOWS_AT_ONCE)):
+        yield torch.from_numpy(read(batch)).to(device)
 
 
 @torch.no_grad()
-def estimate_statistics(encoder: Encoder, corpus: Corpus) -> None:
-    """Estimate batch normalisation from a window of each of at most `MOST_WINDOWS` pseudo-trials, in one pass.
+def estimate_statistics(encoder: Encoder, batches: Iterable[Tensor]) -> None:
+    """Estimate batch normalisation from batches of windows (b, S, 12), in one pass.
 
     An untrained encoder that normalises by 0 and 1 has features of a rank below two, which nobody would evaluate.
     """
-    norms = [layer for layer in encoder.modules() if isinstance(layer, nn.BatchNorm1d)]
+    norms = [layer for layer in encoder.modules() if isinstance(layer, _BatchNorm)]
     momenta = [layer.momentum for layer in norms]
     for layer in norms:
         layer.reset_running_stats()
         layer.momentum = None  # the mean over all batches
     encoder.train()
-    trials = corpus.chosen[:: math.ceil(len(corpus.chosen) / MOST_WINDOWS)]  # (T',)
-    for trial in np.array_split(trials, math.ceil(len(trials) / WINDOWS_AT_ONCE)):
-        windows = torch.from_numpy(corpus.trials.take(trial))  # (b, S, 12)
-        encoder(windows.to(corpus.device).float())
+    for windows in batches:
+        encoder(windows.float())
     for layer, momentum in zip(norms, momenta, strict=True):
         layer.momentum = momentum
     encoder.eval()

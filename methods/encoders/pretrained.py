@@ -104,6 +104,10 @@ class PretrainedEncoder(Encoder):
     """Files that `load` reads, beside the file of the class; their content is part of the row's key."""
     frozen: ClassVar[str] = ""
     """Why it cannot be fine-tuned; '' where gradients reach its weights."""
+    is_twin: ClassVar[bool] = False
+    """Whether it is the untrained twin of another (`methods.twins`): each seed draws its weights, which are stored."""
+    reads_windows_of_run: ClassVar[bool] = False
+    """Whether it reads the windows of the run, and has no `signals`: an encoder of the suite that is an object."""
 
     def __init__(self, config: EncoderConfig | None = None) -> None:
         super().__init__(config or PretrainedConfig(output=self.features))
@@ -129,16 +133,16 @@ class PretrainedEncoder(Encoder):
     @classmethod
     def external_files(cls) -> dict[str, Any]:
         """Return what fixes its features besides its code, for content keys. Raises ValueError for a missing file."""
-        return {
-            "external": EXTERNAL_VERSION,
-            "signals": asdict(cls.signals),
-            "weights": [digest_of(cls.file(name)) for name in cls.weights],
-        }
+        twin = {"twin": "drawn"} if cls.is_twin else {}
+        weights = [digest_of(cls.file(name)) for name in cls.weights]
+        return {"external": EXTERNAL_VERSION, "signals": asdict(cls.signals), "weights": weights, **twin}
 
     @classmethod
     def loaded(cls) -> PretrainedEncoder:
         """Return the encoder with its weights, in evaluation mode. Raises ValueError for weights that `load` misses."""
         encoder = cls()
+        if cls.is_twin:
+            return encoder.eval()
         initial = marked(encoder)
         encoder.load()
         encoder.eval()

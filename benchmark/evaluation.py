@@ -1,0 +1,275 @@
+"""Judge encoders that Python code holds as the command line judges its rows: the same cells, keys, store, statistics.
+
+    reads = SignalFormat(rate=500, leads=("I", "II", "V2"), unit="mV", seconds=10.0, standardise="window")
+    results = evaluate({"mine": network}, ["ptb-xl"], signals=reads, data_root="/data")
+    results.verdict()   # ['Better than the untrained encoder (mine, untrained) ...', ...]
+    results.figure()    # Matplotlib axes
+
+A call is a command line: its arguments are the flags of `run`, so that rows of both stand in one table, and what one
+has computed the other does not compute again. Nothing is read of the process's own command line, the working directory
+stays, and an error is an exception of one line. An interrupted call keeps what is finished.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import torch
+from torch import nn
+
+from benchmark.cli.check import checks_of, line_of
+from benchmark.cli.main import config_of, folders_of, machine_of, parse
+from benchmark.cli.refusals import refusals
+from benchmark.cli.run import run_missing, sole_command
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.data.datasets.arrays import Arrays
+from benchmark.embedding import SavedEncoder, load_encoder
+from benchmark.results.names import RECORDING, UNTRAINED, Baseline
+from benchmark.results.store import Store
+from benchmark.run.datasets import locate, names_of, refuse_unusable
+from benchmark.run.grid import refuse_lone_windows, variants_of
+from benchmark.screen import note, open_console
+from methods import METHODS, NAME, get_method
+from methods.base import External, PretrainMethod
+from methods.encoders import ENCODERS
+from methods.encoders.base import Encoder
+from methods.encoders.pretrained import PretrainedEncoder, SignalFormat
+from methods.in_memory import FunctionOfArrays, ObjectEncoder, known_by_name, object_encoder
+from methods.twins import twin_of
+from reports import Results
+from reports.results import run_of
+
+ARRAYS = "arrays"
+"""Folder of the cache for recordings that came from memory."""
+TWIN = "twin"
+"""Baseline of the untrained twins."""
+Word = str | Path
+Maker = Callable[[], nn.Module]
+Untrained = bool | Maker | Mapping[str, Maker]
+
+
+def evaluate(
+    encoders: Any,
+    data: Sequence[Word | Arrays] | Word | Arrays = (),
+    *,
+    signals: SignalFormat | None = None,
+    pretrained_on: Sequence[str] | None = None,
+    untrained: Untrained = True,
+    baselines: Sequence[str] = (UNTRAINED,),
+    evaluations: Sequence[str] = (),
+    ratios: Sequence[float] = (),
+    seeds: Sequence[int] = (),
+    protocol: str = "",
+    config: Word = "",
+    settings: Mapping[str, Any] | None = None,
+    data_root: Word = "",
+    results: Word = "runs",
+    cache: Word = "cache",
+    device: str = "auto",
+    jobs: int = 1,
+    progress: bool = True,
+) -> Results:
+    """Judge encoders on labelled ECGs beside baselines; return scores with their statistics, per recording.
+
+    encoders: one, or name -> one, of
+      - a torch module of windows (B, leads, samples) -> (B, K), or a function of arrays (n, samples, leads) -> (n, K),
+        which reads what `signals` says, or an attribute of it with this name;
+      - a `PretrainedEncoder`, its class, or the path of the .py file that defines one;
+      - an `Encoder` of the suite, or the folder of an exported one: they read the windows of the run;
+      - the name of a method, or the path of the .py file that defines one: it is pretrained first.
+    data: names of datasets, files of cards, or `Arrays`; by default those of the config.
+    pretrained_on: names of datasets that the encoders saw, () for none; None: not known, which the tables mark.
+    untrained: whether each encoder from outside has its untrained twin beside it, its architecture with weights that
+      each seed draws anew; a function, or name -> function, builds the network where `reset_parameters` does not.
+    baselines: names of methods (`random`, `pmq`) and of baselines (`features`).
+    evaluations, ratios, seeds, protocol: as --evaluate, --ratios, --seeds, --protocol; by default those of the config.
+    config, settings: as --config, and --set with dotted keys as a dict; by default the config `own`.
+    data_root, results, cache, device, jobs: as on the command line. An encoder that is an object stays in this process,
+      whatever `jobs` says.
+
+    Raises ConfigError (a ValueError) and DatasetError, in one line, before any work. Cells that fail are a warning, and
+    the same call tries them again.
+
+    >>> evaluate("pmq", config="demo", seeds=[41], progress=False).to_markdown()  # doctest: +SKIP
+    """
+    named = dict(encoders) if isinstance(encoders, Mapping) else {"": encoders}
+    quiet = nullcontext() if progress else redirect_stdout(StringIO())
+    gpu = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with quiet, torch.random.fork_rng(devices=gpu):
+        try:
+            rows = {name: row_of(name, given, signals, pretrained_on) for name, given in named.items()}
+            kinds = [row for row in rows.values() if not isinstance(row, str)]
+            twins = list(twins_of(kinds, untrained))
+            listed = [data] if isinstance(data, str | Path | Arrays) else list(data)
+            cards = [one.write(Path(cache) / ARRAYS) if isinstance(one, Arrays) else one for one in listed]
+        except ValueError as problem:
+            raise ConfigError(str(problem)) from None
+        with known_by_name([*kinds, *twins]):
+            methods = [name for name in baselines if name not in get_args(Baseline)]
+            methods += [row if isinstance(row, str) else row.name for row in rows.values()]
+            others = [name for name in baselines if name in get_args(Baseline)]
+            others += [TWIN] if untrained else []
+            is_multi = any(isinstance(one, Arrays) and one.multi for one in listed)
+            words = flags({
+                "--methods": dict.fromkeys(methods), "--baselines": others or ["none"], "--datasets": cards,
+                "--evaluate": evaluations, "--ratios": ratios, "--seeds": seeds, "--protocol": [protocol or None],
+                "--labels": ["multi" if is_multi else None], "--config": [config or None],
+                "--data-root": [data_root or None], "--results": [results], "--cache": [cache],
+                "--out": [Path(results) / "out"], "--device": [device], "--workers": [jobs],
+                "--jobs": [1 if kinds else jobs],
+                "--set": [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()],
+            })  # fmt: skip
+            _, arguments = parse(["run", *words])
+            for given in named.values():
+                if isinstance(given, str | Path) and is_folder(given):
+                    refuse_other_windows(load_encoder(given), config_of(arguments))
+            return run(arguments)
+
+
+def flags(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield flags and their values as words, without those that are None and flags without values."""
+    for flag, of_flag in values.items():
+        words = [str(value) for value in of_flag if value is not None]
+        if words:
+            yield from (flag, *words)
+
+
+def run(arguments: Namespace) -> Results:
+    """Run the missing part of a grid and return its results. Raises ConfigError and DatasetError before any work."""
+    console = open_console()
+    config = config_of(arguments)
+    refuse_lone_windows(config, variants_of(config))
+    refuse_unusable(config)
+    folders, machine = folders_of(arguments), machine_of(arguments, config)
+    problems = list(refusals(config, folders, machine, arguments))
+    if problems:
+        raise ConfigError("; ".join(problems))
+    store = Store(arguments.results)
+    datasets = [locate(config, name, folders) for name in names_of(config)]
+    with sole_command(store):
+        plan, failures = run_missing(config, datasets, folders, machine, arguments, console)
+    whole = run_of(store, plan, store.root)
+    if failures:
+        first = next(iter(whole.failures.values())).line
+        warnings.warn(f"{failures} tasks failed, the first: {first}; the same call tries them again", stacklevel=3)
+    return Results.of(whole, RECORDING)
+
+
+def is_folder(given: Word) -> bool:
+    """Tell whether a word is the folder of an exported encoder, and no method and no .py file."""
+    word = str(given)
+    return word not in METHODS and not word.endswith(".py") and Path(word).is_dir()
+
+
+def row_of(
+    name: str, given: Any, signals: SignalFormat | None, pretrained_on: Sequence[str] | None
+) -> str | type[ObjectEncoder]:
+    """Return the word of a method or of a .py file, or the class of an object's row. Raises ValueError for others."""
+    if isinstance(given, str | Path) and not is_folder(given):
+        word = str(given)
+        title = get_method(word).name
+        if name not in ("", title):
+            raise ValueError(f"{name!r}: the row of {word} has the name {title!r}; name it so, or leave the name out")
+        return word
+    if isinstance(given, type) and issubclass(given, PretrainMethod):
+        raise ValueError(
+            f"{given.__name__}: write the class of a method into a .py file (%%writefile mine.py), and give its path"
+        )
+    if isinstance(given, type) and issubclass(given, PretrainedEncoder):
+        given = given.loaded()
+    refuse_name(name or "mine")
+    facts: dict[str, Any] = {"name": name or "mine", "pretrained_on": pretrained_on}
+    if isinstance(given, str | Path):
+        given = load_encoder(given)
+    if isinstance(given, SavedEncoder):
+        about = given.description
+        facts |= {"name": name or f"exported {about.name}", "title": name or f"{about.title}, exported"}
+        return object_encoder(given.encoder, None, **facts)
+    if isinstance(given, PretrainedEncoder):
+        facts |= {key: getattr(given, key) for key in ("title", "licence", "pretrained_on")}
+        facts["name"] = name or given.name
+        return object_encoder(EncodeOf(given), given.signals, **facts)
+    return object_encoder(given, getattr(given, "signals", signals), **facts)
+
+
+def refuse_name(name: str) -> None:
+    """Raise ValueError for what cannot name a row."""
+    if name in (*METHODS, *ENCODERS) or not NAME.fullmatch(name) or "+" in name:
+        raise ValueError(
+            f"{name!r} cannot name an encoder: use letters, digits, blanks and _ . -, and no name of `list`"
+        )
+
+
+class EncodeOf(nn.Module):
+    """The network of a `PretrainedEncoder`: its `encode`."""
+
+    def __init__(self, encoder: PretrainedEncoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute features of windows: (B, L, S) -> (B, K)."""
+        return self.encoder.encode(x)
+
+
+def twins_of(kinds: Sequence[type[ObjectEncoder]], untrained: Untrained) -> Iterator[type[ObjectEncoder]]:
+    """Yield the untrained twin of each encoder, with a line on a function, which has none. Raises ValueError."""
+    for kind in kinds if untrained else ():
+        make = untrained.get(kind.name) if isinstance(untrained, Mapping) else untrained
+        maker = make if callable(make) else None
+        if isinstance(kind.given, FunctionOfArrays) and maker is None:
+            note(open_console(), f"{kind.name} is a function: nothing of it is drawn anew, so that it has no twin")
+        else:
+            yield cast(type[ObjectEncoder], twin_of(kind, maker))
+
+
+def refuse_other_windows(encoder: SavedEncoder, config: Config) -> None:
+    """Raise ConfigError where an exported encoder was trained on other windows than those of a run."""
+    about, spec = encoder.description, config.column_spec()
+    trained: dict[str, Any] = {"leads": about.leads, "per_trial": about.per_trial, "scaled": about.scale is not None}
+    here = {"leads": spec.leads, "per_trial": spec.per_trial, "scaled": spec.standardise == "dataset"}
+    trained |= asdict(about.segmentation)
+    here |= asdict(config.data.cut())
+    differing = [f"{name} {here[name]}, not {value}" for name, value in trained.items() if here[name] != value]
+    if differing:
+        raise ConfigError(
+            f"{about.name}: the windows of this run are others than those that it was trained on: "
+            f"{'; '.join(differing)}; set data.segmentation, data.rate, data.leads or finetune.beats_per_trial in "
+            "`settings`"
+        )
+
+
+def check(given: Any, *, signals: SignalFormat | None = None) -> dict[str, str]:
+    """Check a method or an encoder against its contract: what it promises -> 'ok', or what is wrong. Raises nothing.
+
+    given: as an encoder of `evaluate`, or the class of a method. It takes at most a minute.
+
+    >>> check(torch.nn.Flatten())["takes windows"][:35]
+    'mine: say what it reads, signals=Si'
+    """
+    try:
+        kind = given if isinstance(given, type) and issubclass(given, PretrainMethod | Encoder) else None
+        if kind is None:
+            row = row_of("", given, signals, None)
+            kind = get_method(row) if isinstance(row, str) else row
+        if issubclass(kind, External):
+            kind = kind.encoder_class
+        word = kind.word() if issubclass(kind, PretrainedEncoder) else kind.name
+        checks = checks_of(kind, word)
+    except Exception as problem:  # of anyone's code
+        return {"takes windows": " ".join(str(problem).split())}
+    lines = {}
+    with known_by_name([kind] if issubclass(kind, ObjectEncoder) else []):
+        for name, promise in checks.items():
+            line = line_of(name, promise)
+            lines[name] = line.partition(": ")[2] if line.startswith("FAILED") else "ok"
+    return lines

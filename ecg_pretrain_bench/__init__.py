@@ -1,0 +1,47 @@
+"""The public names of the suite: judge encoders, compare predictions, load results and encoders.
+
+    import ecg_pretrain_bench as ecg
+
+    results = ecg.evaluate({"mine": network}, ours, signals=reads)
+
+What `__all__` lists is stable from version 0.1.0 on; anything else of the suite may change. A name is imported when it
+is asked for: results and comparisons of predictions load no torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmark.data.datasets.arrays import Arrays
+    from benchmark.embedding import load_encoder
+    from benchmark.evaluation import check, evaluate
+    from methods.encoders.pretrained import SignalFormat
+    from reports.answer import Results
+    from reports.answer import load as load_results
+
+__version__ = "0.1.0"
+__all__ = ["Arrays", "Results", "SignalFormat", "__version__", "check", "evaluate", "load_encoder", "load_results"]
+MODULES = {
+    "Arrays": "benchmark.data.datasets.arrays:Arrays",
+    "Results": "reports.answer:Results",
+    "SignalFormat": "methods.encoders.pretrained:SignalFormat",
+    "check": "benchmark.evaluation:check",
+    "evaluate": "benchmark.evaluation:evaluate",
+    "load_encoder": "benchmark.embedding:load_encoder",
+    "load_results": "reports.answer:load",
+}
+"""Public name -> module and name in it."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name. Raises AttributeError for any other."""
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, inner = MODULES[name].partition(":")
+    return getattr(import_module(module), inner)
+
+
+def __dir__() -> list[str]:
+    return __all__

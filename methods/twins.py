@@ -1,0 +1,95 @@
+"""The untrained twin of an encoder from outside: its architecture with weights that each seed of a run draws anew.
+
+Without it a comparison with `random`, which reads single heartbeats, mixes pretraining with architecture, rate and
+length of the windows. The twin of a class is the class before `load`. The twin of an object is what `untrained` builds,
+else its class where that takes no arguments, else a copy whose layers draw by `reset_parameters`; one that keeps a
+single trained number is refused. Statistics of its batch normalisation come from unlabelled training windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from methods.encoders.pretrained import NAMED, PretrainedEncoder, is_weight
+from methods.in_memory import FunctionOfArrays, ObjectEncoder
+
+TWIN = "random+"
+"""Before the name of an encoder, or the path of its file: its twin."""
+Maker = Callable[[], nn.Module]
+
+
+def twin_of(kind: type[PretrainedEncoder], make: Maker | None = None) -> type[PretrainedEncoder]:
+    """Make the class of an encoder's twin. make: builds the network of an object's twin; by default as above.
+
+    Raises ValueError, in one line, where not every weight is drawn anew.
+    """
+    facts: dict[str, Any] = {
+        "name": TWIN + kind.name, "title": f"{kind.title}, untrained", "licence": "none", "pretrained_on": (),
+        "weights": (), "is_twin": True, "load": lambda self: None, "__module__": kind.__module__,
+    }  # fmt: skip
+    if issubclass(kind, ObjectEncoder):
+        given = kind.given
+        if isinstance(given, FunctionOfArrays) and make is None:
+            raise ValueError(f"{kind.name} is a function, of which nothing can be drawn anew")
+        maker = make or maker_of(given, kind.name)
+        facts |= {"make": staticmethod(maker), "digests": kind.digests | {"twin": "drawn"}}
+    twin: type[PretrainedEncoder] = type(f"{kind.__name__}Twin", (kind,), facts)
+    refuse_constant(twin)
+    return twin
+
+
+def maker_of(network: nn.Module, name: str) -> Maker:
+    """Return what builds the architecture of a network with new weights. Raises ValueError as `redrawn`."""
+    if is_built_alone(network):
+        return type(network)
+    redrawn(network, name)  # raises
+    return lambda: redrawn(network, name)
+
+
+def is_built_alone(network: nn.Module) -> bool:
+    """Tell whether the class of a network, without arguments, builds the same architecture."""
+    with torch.random.fork_rng(devices=[]):
+        try:
+            built = type(network)()
+        except Exception:  # of anyone's code: it needs arguments
+            return False
+    weights = {name: value.shape for name, value in network.state_dict().items()}
+    return bool(weights) and {name: value.shape for name, value in built.state_dict().items()} == weights
+
+
+def redrawn(network: nn.Module, name: str) -> nn.Module:
+    """Copy a network and draw its weights anew. Raises ValueError for a weight that no layer draws."""
+    fresh = deepcopy(network)
+    drawn = set[int]()
+    for layer in fresh.modules():
+        reset = getattr(layer, "reset_parameters", None) or getattr(layer, "_reset_parameters", None)
+        if reset is not None:
+            reset()
+            drawn |= {id(value) for value in layer.parameters(recurse=False)}
+            drawn |= {id(value) for value in layer.buffers(recurse=False)}
+    weights: dict[str, Tensor] = {**dict(fresh.named_parameters()), **dict(fresh.named_buffers())}
+    stays = [path for path, value in weights.items() if is_weight(value) and id(value) not in drawn]
+    if stays or not drawn:
+        names = ", ".join(stays[:NAMED]) or "a weight"
+        raise ValueError(
+            f"{name}: no layer draws {names} anew by reset_parameters; build the untrained network yourself, "
+            f"untrained={{{name!r}: make_network}}"
+        )
+    return fresh
+
+
+def refuse_constant(twin: type[PretrainedEncoder]) -> None:
+    """Raise ValueError for a twin whose weights are the same for two seeds: its constructor draws none."""
+    states = []
+    for seed in (0, 1):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            states.append(twin().state_dict())
+    first, second = states
+    if all(torch.equal(value, second[name]) for name, value in first.items()):
+        raise ValueError(f"{twin.word()}: two seeds give the same weights, so that its constructor draws none")
