@@ -20,14 +20,19 @@ if TYPE_CHECKING:
     from methods.encoders.pretrained import SignalFormat
     from reports.answer import Results
     from reports.answer import load as load_results
+    from reports.second_opinion import compare_predictions
 
 __version__ = "0.1.0"
-__all__ = ["Arrays", "Results", "SignalFormat", "__version__", "check", "evaluate", "load_encoder", "load_results"]
+__all__ = [
+    "Arrays", "Results", "SignalFormat", "__version__", "check", "compare_predictions", "evaluate", "load_encoder",
+    "load_results",
+]  # fmt: skip
 MODULES = {
     "Arrays": "benchmark.data.datasets.arrays:Arrays",
     "Results": "reports.answer:Results",
     "SignalFormat": "methods.encoders.pretrained:SignalFormat",
     "check": "benchmark.evaluation:check",
+    "compare_predictions": "reports.second_opinion:compare_predictions",
     "evaluate": "benchmark.evaluation:evaluate",
     "load_encoder": "benchmark.embedding:load_encoder",
     "load_results": "reports.answer:load",

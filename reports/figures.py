@@ -282,6 +282,24 @@ def draw_difference_panel(
     panel.grid(visible=False, axis="y")
 
 
+def axes_of_pairs(pairs: pd.DataFrame, label: str, axes: Axes | None) -> Axes:
+    """Draw the differences of pairs of models with their intervals on axes, by default of a new pyplot figure."""
+    with plt.style.context(SETTINGS):
+        if axes is None:
+            _, axes = plt.subplots(figsize=(COLUMN + 1.5, 0.8 + 0.25 * len(pairs)), layout="constrained")
+        for number, pair in enumerate(pairs.to_dict("records")):
+            middle, low, high = (100 * pair[name] for name in ("difference", "low_holm", "high_holm"))
+            axes.errorbar(
+                middle, number, xerr=[[middle - low], [high - middle]], fmt="o", color="0.3",
+                markerfacecolor="0.3" if pair["significant"] else "white",
+            )  # fmt: skip
+        axes.axvline(0, color="black", linewidth=0.8, zorder=1)
+    axes.set_yticks(range(len(pairs)), pairs["first"] + " − " + pairs["second"])
+    axes.set_ylim(len(pairs) - 0.5, -0.5)
+    axes.set_xlabel(label)
+    return axes
+
+
 def axes_of_differences(comparison: RowComparison, style: FigureStyle, axes: Axes | None) -> Axes:
     """Draw the differences at the one label share of a comparison on axes, by default of a new pyplot figure."""
     frame = comparison.differences

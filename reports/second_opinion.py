@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from benchmark.results.arrays import Bools, Ints, Texts
 from benchmark.results.canonical import (
@@ -34,13 +35,12 @@ from benchmark.results.metrics import COLUMNS, HEADLINES, TITLES, has_one_patien
 from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.sheets import read_columns
 from benchmark.results.store import Predictions
-from reports.build import csv
-from reports.columns import COLUMN_ID, ScoreColumn
+from reports.columns import ScoreColumn
 from reports.inference import POWER, intervals, judged, pairwise
 from reports.jackknife import JACKKNIFED, leave_one_out, with_contributions
-from reports.score_tables import LATEX, MARKDOWN, Style, number_text, with_marks
-from reports.verdict import finding_text, points_text
-from reports.words import ONE_PATIENT, write_files
+from reports.opinion import Opinion
+from reports.score_tables import with_marks
+from reports.words import ONE_PATIENT
 
 NEEDED = ("recording", "patient", "label", "score", "model")
 """Columns that predictions must have."""
@@ -64,6 +64,10 @@ RANKED = ("auroc", "auprc")
 HEADLINE = HEADLINES["strict"]
 
 
+Source = Path | str
+"""The file of predictions, or what a frame is called in errors."""
+
+
 class Training(NamedTuple):
     """One training of a model."""
 
@@ -71,37 +75,59 @@ class Training(NamedTuple):
     seed: str
 
 
-class Opinion(NamedTuple):
-    """Scores and tests of predictions."""
-
-    scores: pd.DataFrame
-    """A line per model (`variant`) and metric: `reports.inference.INTERVALS`, mean_percent, best, tie."""
-    pairs: pd.DataFrame
-    """A line per metric and pair of models: `reports.inference.PAIRS`, significant, equivalent."""
-    notes: list[str]
-    """What was scored and how, and what can be detected."""
-
-
 def second_opinion(file: Path, further: Sequence[str] = (), rows: pd.DataFrame | None = None) -> Opinion:
-    """Test all pairs of models in a CSV of predictions.
+    """Test all pairs of models in a table of predictions.
 
-    further: metrics beside F1, AUROC and ACC. rows: predictions of a store that stand beside them
-    (`Run.predicted`), of one cell for each row and seed. Raises ValueError, in one line, for a file that cannot be
-    used and for a metric that has no interval.
+    further: metrics beside F1, AUROC and ACC. rows: predictions of a store that stand beside them (`Run.predicted`), of
+    one cell for each row and seed. Raises ValueError, in one line, for a file that cannot be used and for a metric that
+    has no interval.
     """
+    return opinion_of(file, read_texts(file), further, rows)
+
+
+def compare_predictions(predictions: pd.DataFrame, further: Sequence[str] = ()) -> Opinion:
+    """Test all pairs of models in a frame of predictions, of any models; neither torch nor wfdb is loaded.
+
+    predictions: a line per model, recording and class with the columns recording, patient, label (0 or 1), score (a
+    probability, or any number that ranks) and model; class where there are several, seed where a model was trained
+    several times, and paired ('yes') where equal seeds of two models belong together. further: 'auprc', 'brier'. Raises
+    ValueError, in one line, for a frame that cannot be used.
+
+    >>> lines = [("r1", "p1", 0, 0.1, "ours"), ("r2", "p2", 1, 0.8, "ours"), ("r3", "p3", 1, 0.6, "ours")]
+    >>> columns = ["recording", "patient", "label", "score", "model"]
+    >>> compare_predictions(pd.DataFrame(lines, columns=columns)).scores.set_index("metric")["mean"]["auroc"]
+    1.0
+    """
+    written = predictions.reset_index(drop=True)
+    others = written.columns.difference(list(NUMBERS))
+    written[others] = written[others].map(cell_text)
+    return opinion_of("predictions", with_numbers("predictions", written), further)
+
+
+def cell_text(value: Any) -> str:
+    """Return the cell of a frame as text: '' for a missing value, '7' for 7.0."""
+    if pd.isna(value):
+        return ""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if is_whole else str(value)
+
+
+def opinion_of(
+    source: Source, written: pd.DataFrame, further: Sequence[str], rows: pd.DataFrame | None = None
+) -> Opinion:
+    """Test all pairs of models in texts of predictions; arguments and errors as of `second_opinion`."""
     for metric in further:
         if metric not in JACKKNIFED:
             raise ValueError(f"--scores {metric}: it has no interval; beside --predictions, name auprc or brier")
-    written = read_texts(file)
     notes: list[str] = []
     if rows is not None:
-        written, notes = with_rows(file, written, rows)
-    lines = canonical_lines(file, written)
-    classes, runs = runs_of(file, lines)
+        written, notes = with_rows(source, written, rows)
+    lines = canonical_lines(source, written)
+    classes, runs = runs_of(source, lines)
     test = next(iter(runs.values()))  # truth and patients are those of every run
     labels = test.truth.sum(axis=1)  # (n,)
     has_several_labels = len(classes) == 1 or bool((labels != 1).any())
-    scaled = models_of_probabilities(file, runs)
+    scaled = models_of_probabilities(source, runs)
     metrics = list(dict.fromkeys([*COLUMNS, *further]))
     has_positive = test.truth.sum(axis=0) > 0  # (C,)
     columns: list[ScoreColumn] = []
@@ -132,7 +158,7 @@ def is_paired(written: pd.DataFrame) -> bool:
     return "paired" in written and bool(written["paired"].dropna().map(text).isin(["yes", "true", "1"]).all())
 
 
-def models_of_probabilities(file: Path, runs: Mapping[Training, Predictions]) -> list[str]:
+def models_of_probabilities(source: Source, runs: Mapping[Training, Predictions]) -> list[str]:
     """Return the models whose scores lie between 0 and 1. Raises ValueError for one of which some runs alone do."""
     scales: dict[str, set[bool]] = {}
     for run, test in runs.items():
@@ -141,7 +167,7 @@ def models_of_probabilities(file: Path, runs: Mapping[Training, Predictions]) ->
     mixed = [model for model, within in scales.items() if len(within) > 1]
     if mixed:
         raise ValueError(
-            f"{file}: model {mixed[0]} has scores between 0 and 1 in some seeds and beyond in others; write all of "
+            f"{source}: model {mixed[0]} has scores between 0 and 1 in some seeds and beyond in others; write all of "
             "them as probabilities, or all as logits"
         )
     return [model for model, within in scales.items() if within == {True}]
@@ -194,7 +220,7 @@ def class_notes(classes: Sequence[str], truth: Ints, patients: Texts) -> Iterato
             yield f"{name}: {ONE_PATIENT}."
 
 
-def canonical_lines(file: Path, written: pd.DataFrame) -> pd.DataFrame:
+def canonical_lines(source: Source, written: pd.DataFrame) -> pd.DataFrame:
     """Return lines of predictions with canonical texts; a cell of a patient that names nobody is a person.
 
     Raises ValueError, in one line, for a number that a spreadsheet shortened.
@@ -205,7 +231,7 @@ def canonical_lines(file: Path, written: pd.DataFrame) -> pd.DataFrame:
             lines[column] = value
     for column, canonical in CANONICAL.items():
         lost = f"{column} {{{column}!r}} was shortened by a spreadsheet; write the number as text into the table"
-        refuse(file, lines, lines[column].map(is_shortened), lost)
+        refuse(source, lines, lines[column].map(is_shortened), lost)
         lines[column] = lines[column].map(canonical)
     names_nobody = lines["patient"] == ""
     lines["patient"] = lines["patient"].mask(names_nobody, "?" + lines["recording"])
@@ -225,21 +251,21 @@ def reading_notes(written: pd.DataFrame, lines: pd.DataFrame) -> Iterator[str]:
             yield f"{remark}."
 
 
-def runs_of(file: Path, lines: pd.DataFrame) -> tuple[list[str], dict[Training, Predictions]]:
+def runs_of(source: Source, lines: pd.DataFrame) -> tuple[list[str], dict[Training, Predictions]]:
     """Return the classes, and the predictions of each run, all in the same order of samples and classes.
 
     Raises ValueError, in one line, where scores are missing or contradict each other.
     """
     person = lines.groupby("recording")["patient"]
     label = lines.groupby(SAMPLE)["label"]
-    refuse_contradictions(file, lines, person.transform("first"), label.transform("first"))
+    refuse_contradictions(source, lines, person.transform("first"), label.transform("first"))
     recordings = sorted(set(lines["recording"]))
     classes = sorted(set(lines["class"]))
     samples = pd.MultiIndex.from_product([recordings, classes])
     runs = [Training(*run) for run in lines[RUN].drop_duplicates().itertuples(index=False)]  # in the order of the file
     scores = lines.pivot(index=RUN, columns=SAMPLE, values="score").reindex(columns=samples)  # (runs, n C)
     scores = scores.loc[runs]
-    refuse_missing(file, scores)
+    refuse_missing(source, scores)
     shape = (len(recordings), len(classes))
     truth = label.first()[samples].to_numpy(dtype=np.int64).reshape(shape)
     patients = person.first()[recordings].to_numpy(dtype=str)  # (n,)
@@ -249,7 +275,7 @@ def runs_of(file: Path, lines: pd.DataFrame) -> tuple[list[str], dict[Training, 
     return classes, predictions
 
 
-def refuse_contradictions(file: Path, lines: pd.DataFrame, person: pd.Series[str], label: pd.Series[float]) -> None:
+def refuse_contradictions(source: Source, lines: pd.DataFrame, person: pd.Series[str], label: pd.Series[float]) -> None:
     """Raise ValueError for the first line that has no label or a second score, or contradicts another line.
 
     person, label: those of the first line of the same recording, and of the same recording and class.
@@ -258,13 +284,13 @@ def refuse_contradictions(file: Path, lines: pd.DataFrame, person: pd.Series[str
     again = f"a second score of {sample}; take the mean of its windows, or number runs of a model in a column seed"
     other_person = "recording {recording} is of patient {patient} here and of another above; give it one patient"
     other_label = f"{sample} has label {{label:g}} here and another above; give it one label for all models"
-    refuse(file, lines, ~lines["label"].isin([0, 1]), "label {label:g} is neither 0 nor 1")
-    refuse(file, lines, lines.duplicated([*RUN, *SAMPLE]), again)
-    refuse(file, lines, lines["patient"] != person, other_person)
-    refuse(file, lines, lines["label"] != label, other_label)
+    refuse(source, lines, ~lines["label"].isin([0, 1]), "label {label:g} is neither 0 nor 1")
+    refuse(source, lines, lines.duplicated([*RUN, *SAMPLE]), again)
+    refuse(source, lines, lines["patient"] != person, other_person)
+    refuse(source, lines, lines["label"] != label, other_label)
 
 
-def refuse_missing(file: Path, scores: pd.DataFrame) -> None:
+def refuse_missing(source: Source, scores: pd.DataFrame) -> None:
     """Raise ValueError with the first missing score; scores: (runs, samples)."""
     missing = np.argwhere(scores.isna().to_numpy())
     if len(missing):
@@ -272,8 +298,8 @@ def refuse_missing(file: Path, scores: pd.DataFrame) -> None:
         model, seed = scores.index[row]
         recording, name = scores.columns[column]
         raise ValueError(
-            f"{file}: model {model} has no score of recording {recording} (class {name}, seed {seed}); missing scores: "
-            f"{len(missing)}; add them, or leave these recordings out for every model"
+            f"{source}: model {model} has no score of recording {recording} (class {name}, seed {seed}); missing "
+            f"scores: {len(missing)}; add them, or leave these recordings out for every model"
         )
 
 
@@ -284,18 +310,25 @@ def read_texts(file: Path) -> pd.DataFrame:
     except Exception as error:  # of a damaged workbook any
         fault = "no such file" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
         raise ValueError(f"{file} cannot be read as a table: {fault}") from None
+    return with_numbers(file, lines)
+
+
+def with_numbers(source: Source, lines: pd.DataFrame) -> pd.DataFrame:
+    """Return lines with labels and scores as numbers. Raises ValueError for a missing column and for another cell."""
     missing = [name for name in NEEDED if name not in lines]
     if missing:
         hint = "".join(renaming(name, lines.columns) for name in missing)
-        raise ValueError(f"{file} has no {', '.join(missing)}; its columns are {', '.join(lines.columns)}{hint}")
+        raise ValueError(f"{source} has no {', '.join(missing)}; its columns are {', '.join(lines.columns)}{hint}")
     for name in NUMBERS:
-        cells = list(lines[name])
-        try:
-            texts = plain_numbers(cells, thousands_mark(cells))
-        except TwoReadings as reason:
-            raise ValueError(f"{file}: {name}: {reason}") from None
-        values = pd.to_numeric(pd.Series(texts, lines.index), errors="coerce")
-        refuse(file, lines, ~np.isfinite(values), f"{name} {{{name}!r}} is no number")
+        values = lines[name]
+        if not is_numeric_dtype(values):
+            cells = values.map(str).tolist()
+            try:
+                texts = plain_numbers(cells, thousands_mark(cells))
+            except TwoReadings as reason:
+                raise ValueError(f"{source}: {name}: {reason}") from None
+            values = pd.to_numeric(pd.Series(texts, lines.index), errors="coerce")
+        refuse(source, lines, ~np.isfinite(values), f"{name} {{{name}!r}} is no number")
         lines[name] = values.astype(float)
     return lines
 
@@ -311,7 +344,7 @@ def renaming(name: str, columns: Iterable[str]) -> str:
     return ""
 
 
-def with_rows(file: Path, written: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def with_rows(source: Source, written: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Put the lines of rows before those of a file, of the recordings and classes that both have; with notes.
 
     A file without seeds is one run of each model, which stands beside every seed. Raises ValueError where nothing is
@@ -320,14 +353,14 @@ def with_rows(file: Path, written: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd
     notes = []
     if "class" not in written:
         classes = ", ".join(rows["class"].unique())
-        raise ValueError(f"{file} has no class: add a column with the class that it scores, as a row does: {classes}")
+        raise ValueError(f"{source} has no class: add a column with the class that it scores, as a row does: {classes}")
     rows = rows[rows["class"].isin(written["class"].map(text))].astype({"seed": str}).assign(paired="yes")
     if "seed" not in written:
         written = pd.concat([written.assign(seed=seed, paired="yes") for seed in rows["seed"].unique()])
-        notes.append(f"Each model of {file} is one run, which stands beside every seed.")
+        notes.append(f"Each model of {source} is one run, which stands beside every seed.")
     shared = set(written["recording"].map(identifier)) & set(rows["recording"].map(identifier))
     if not shared:
-        raise ValueError(f"{file}: no row has its classes and recordings; Results.predicted() has those of the rows")
+        raise ValueError(f"{source}: no row has its classes and recordings; Results.predicted() has those of the rows")
     every = pd.concat([rows[written.columns.intersection(rows.columns)], written])
     is_shared = every["recording"].map(identifier).isin(shared)
     without = every.loc[~is_shared, "recording"].nunique()
@@ -336,12 +369,13 @@ def with_rows(file: Path, written: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd
     return every[is_shared], notes
 
 
-def refuse(file: Path, lines: pd.DataFrame, wrong: pd.Series[bool], why: str) -> None:
+def refuse(source: Source, lines: pd.DataFrame, wrong: pd.Series[bool], why: str) -> None:
     """Raise ValueError with the first wrong line of a file, if there is one; why: a format of its values."""
     if wrong.any():
         first = int(wrong.to_numpy().argmax())
         values = lines.iloc[first].to_dict()
-        raise ValueError(f"{file}, line {lines.index[first] + 1}: {why.format_map(values)}")
+        place = f"line {lines.index[first] + 1}" if isinstance(source, Path) else f"row {lines.index[first]}"
+        raise ValueError(f"{source}, {place}: {why.format_map(values)}")
 
 
 def score_columns(
@@ -363,59 +397,3 @@ def score_columns(
             rows[model] = [np.stack(by_seed)]
         margin = HEADLINE.margin if metric in HEADLINE.metrics else np.nan
         yield ScoreColumn(RECORDING, 1.0, "", metric, rows, {}, margin)
-
-
-def tables_of(opinion: Opinion, style: Style) -> dict[str, pd.DataFrame]:
-    """Return title -> table of texts: the scores, and where there are several models their differences."""
-    scores = opinion.scores
-    texts = scores.assign(text=[score_text(score, style) for score in scores.to_dict("records")])
-    by_model = texts.pivot(index="variant", columns="metric", values="text")
-    by_model = by_model.loc[scores["variant"].unique(), scores["metric"].unique()]
-    by_model = by_model.rename(index=style.text, columns=TITLES)
-    tables = {"Scores in percent": by_model.rename_axis("Model", axis=0)}
-    tested = opinion.pairs.dropna(subset=["p"])
-    lines = [difference_line(pair, style) for pair in tested.to_dict("records")]
-    if lines:
-        tables["Differences, with Holm's correction"] = pd.DataFrame(lines).set_index("Metric")
-    return tables
-
-
-def score_text(score: Mapping[Any, Any], style: Style) -> str:
-    """Return '**70.1** (65.2 to 74.9)': a score in percent with its interval."""
-    number = number_text({**score, "std_percent": np.nan, "mark": ""}, style)
-    if np.isnan(score["low"]):
-        return number
-    return f"{number} ({100 * score['low']:.1f} to {100 * score['high']:.1f})"
-
-
-def difference_line(pair: Mapping[Any, Any], style: Style) -> dict[str, str]:
-    """Return the texts of a pair of models: column -> text."""
-    return {
-        "Metric": TITLES[pair["metric"]],
-        "Difference of": style.text(f"{pair['first']} − {pair['second']}"),
-        "Points": style.text(points_text(pair)),
-        "p": f"{pair['p_holm']:.2g}",
-        "Test": finding_text(pair, HEADLINE),
-        "Detectable": f"{100 * pair['detectable']:.1f}",
-    }
-
-
-def write_opinion(opinion: Opinion, out: Path) -> list[Path]:
-    """Write tables and notes as Markdown, LaTeX and CSV; return the files."""
-    markdown = ["# Second opinion"]
-    latex = []
-    for title, table in tables_of(opinion, MARKDOWN).items():
-        markdown += [f"## {title}", table.to_markdown(disable_numparse=True)]
-    for title, table in tables_of(opinion, LATEX).items():
-        styler = table.reset_index().style.hide(axis="index")
-        caption = LATEX.text(title)
-        latex.append(styler.to_latex(hrules=True, environment="table", caption=caption))
-    markdown.append("\n".join(f"- {MARKDOWN.text(line)}" for line in opinion.notes))
-    constant = [name for name in COLUMN_ID if name != "metric"]
-    files = {
-        "second-opinion.md": "\n\n".join(markdown) + "\n",
-        "second-opinion.tex": "\n".join(latex),
-        "second-opinion-scores.csv": csv(opinion.scores.drop(columns=[*constant, "baseline", "n"])),
-        "second-opinion-pairs.csv": csv(opinion.pairs.drop(columns=constant)),
-    }
-    return write_files(out, files)

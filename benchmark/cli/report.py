@@ -20,10 +20,11 @@ from reports.build import build_report, pretrainings_table
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
 from reports.footers import warnings
 from reports.load import load_run, pack
+from reports.opinion import tables_of, write_opinion
 from reports.page import PAGE
 from reports.results import Run
 from reports.score_tables import DASH, Style, Table, wide
-from reports.second_opinion import second_opinion, tables_of, write_opinion
+from reports.second_opinion import second_opinion
 from reports.words import ratio_text
 
 PLAIN = Style(text=str, bold="*{}", italic="{}", spread="±{}", tie=" ≈", mark=" ({})")

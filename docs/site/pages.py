@@ -50,7 +50,13 @@ BASES = ("MethodConfig", *OF_SEVERAL)
 INTERFACES = {
     "Method": ["methods.base", "methods.parts.losses", "methods.momentum"],
     "Encoder": ["methods.encoders.base", "methods.encoders"],
-    "Use": ["benchmark.embedding", "methods.encoders.pretrained"],
+    "Use": [
+        "benchmark.evaluation",
+        "reports.answer",
+        "reports.second_opinion",
+        "benchmark.embedding",
+        "methods.encoders.pretrained",
+    ],  # fmt: skip
     "Dataset": ["benchmark.data.datasets.base"],
     "Statistics": ["reports.load", "reports.results", "reports.jackknife", "reports.inference"],
     "Results": ["benchmark.results.store", "benchmark.results.metrics"],

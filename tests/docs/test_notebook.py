@@ -1,11 +1,10 @@
-"""docs/own_arrays.ipynb: kept without outputs; every cell runs, in order, in an empty folder, and ends in intervals."""
+"""docs/own_arrays.ipynb: kept without outputs; every cell runs, in order, in an empty folder, and ends in a verdict."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,18 +20,20 @@ def test_it_is_kept_without_outputs() -> None:
 
 
 @pytest.mark.slow
-def test_every_cell_runs_and_the_last_shows_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_cell_runs_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reason = "needs the extra [notebook]: pip install -c constraints.txt -e '.[notebook]'"
     nbformat, nbclient = (pytest.importorskip(name, reason=reason) for name in ("nbformat", "nbclient"))
     pytest.importorskip("ipykernel", reason=reason)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))  # the kernel is a process of its own
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbclient.NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": tmp_path}}).execute()
-    pairs = pd.read_csv(tmp_path / "out" / "pairwise.csv")
-    compared = pairs[(pairs["dataset"] == "ours") & (pairs["first"] == "pmq") & (pairs["second"] == "moco")]
-    assert set(compared["metric"]) == {"auroc", "auprc"}
-    assert (compared["low"] <= compared["difference"]).all()
-    assert (compared["difference"] <= compared["high"]).all()
-    (shown,) = [output["data"]["text/plain"] for output in notebook.cells[-2]["outputs"]]
-    assert "pmq" in shown
-    assert "moco" in shown
+    texts = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            texts.append(output.get("text", "") + str(output.get("data", {}).get("text/plain", "")))
+    printed = "\n".join(texts)
+    assert "warning" not in printed.lower()
+    assert "\x1b" not in printed, "the stream of a kernel is no terminal"
+    assert "FAILED" not in printed
+    assert any("image/png" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", []))
+    assert "Pull" in texts[-1]

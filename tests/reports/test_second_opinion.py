@@ -14,7 +14,7 @@ from reports import load
 from reports.inference import statistics_of
 from reports.layouts import layouts
 from reports.results import Run
-from reports.second_opinion import second_opinion
+from reports.second_opinion import compare_predictions, second_opinion
 from run_benchmark import main
 from tests.docs.pages import PREDICTIONS
 from tests.reports.conftest import Scatter, simulated_predictions
@@ -48,7 +48,7 @@ def test_exported_predictions_get_the_statistics_of_their_run(
     ours = statistics_of(results, layout, "recording")
     theirs = second_opinion(exported(results, tmp_path / "theirs.csv"), further=["auprc", "brier"])
     for one, other, index in (
-        (ours.pairs, theirs.pairs, ["metric", "first", "second"]),
+        (ours.pairs, theirs.tested, ["metric", "first", "second"]),
         (ours.intervals, theirs.scores, ["metric", "variant"]),
     ):
         here = one[one["dataset"] == "ptb-xl"].set_index(index).drop(columns=["unit", "ratio", "dataset"])
@@ -74,7 +74,7 @@ def test_rows_of_a_store_stand_beside_predictions_without_seeds(
     results = load(root)
     tenth = [cell for cell in results.plan.cells if cell.ratio == 0.1]
     results.predicted(tenth).query("model != 'MOCO'").to_csv(tmp_path / "rows.csv", index=False)
-    expected = second_opinion(tmp_path / "rows.csv").pairs.set_index("metric")
+    expected = second_opinion(tmp_path / "rows.csv").tested.set_index("metric")
     theirs = results.predicted(tenth).query("model == 'MOCO' and seed == 0").assign(model="theirs")
     theirs[["recording", "patient", "class", "label", "score", "model"]].to_csv(tmp_path / "theirs.csv", index=False)
     flags = ["--results", str(root), "--predictions", str(tmp_path / "theirs.csv"), "--out", str(tmp_path)]
@@ -111,7 +111,7 @@ def test_the_example_of_the_page_has_its_tables(
     assert "| theirs " in Path("out/second-opinion.md").read_text()
     assert "\\begin{tabular}" in Path("out/second-opinion.tex").read_text()
     Path("theirs.csv").write_text(PREDICTIONS.replace("0.9", "9"))  # no probabilities
-    assert set(second_opinion(Path("theirs.csv"), further=["auprc", "brier"]).pairs["metric"]) == {"auroc", "auprc"}
+    assert set(second_opinion(Path("theirs.csv"), further=["auprc", "brier"]).tested["metric"]) == {"auroc", "auprc"}
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_seeds_are_paired_where_a_column_says_so_and_else_have_a_variance_per_mo
     for columns, paired in (({}, False), ({"paired": "yes"}, True)):
         lines_of(scores, **columns).to_csv(tmp_path / "scores.csv", index=False)  # type: ignore[arg-type]
         opinion = second_opinion(tmp_path / "scores.csv")
-        pair = opinion.pairs.set_index("metric").loc["auroc"]
+        pair = opinion.tested.set_index("metric").loc["auroc"]
         assert any("are not paired" in note for note in opinion.notes) != paired
         by_model = []
         for model, seeds in (("a", 4), ("b", 3)):
@@ -255,3 +255,26 @@ def test_seeds_are_paired_where_a_column_says_so_and_else_have_a_variance_per_mo
         else:
             assert pair["difference"] == pytest.approx(np.mean(by_model[0]) - np.mean(by_model[1]))
         assert pair["seeds_se"] == pytest.approx(expected)
+
+
+def test_a_frame_is_compared_as_its_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "recording": np.tile(np.arange(40), 2),
+            "patient": np.tile(np.arange(40) // 2, 2),
+            "label": np.tile([0, 1], 40),
+            "score": np.random.default_rng(0).uniform(size=80),
+            "model": np.repeat(["ours", "theirs"], 40),
+        }
+    )
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    compared = compare_predictions(frame)
+    pd.testing.assert_frame_equal(compared.pairs(), second_opinion(tmp_path / "scores.csv").pairs())
+    assert compared.verdict()[0].startswith("ours minus theirs in AUROC, points: ")
+    assert "ours" in compared.table().to_html()
+
+
+def test_a_row_of_a_frame_that_cannot_be_used_is_named() -> None:
+    frame = pd.DataFrame({"recording": [1, 2], "patient": [1, 2], "label": [0, 2], "score": [0.1, 0.2], "model": "a"})
+    with pytest.raises(ValueError, match="predictions, row 1: label 2 is neither 0 nor 1"):
+        compare_predictions(frame)
