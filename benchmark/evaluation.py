@@ -36,7 +36,7 @@ from benchmark.embedding import SavedEncoder, load_encoder
 from benchmark.results.names import RECORDING, UNTRAINED, Baseline
 from benchmark.results.store import Store
 from benchmark.run.datasets import locate, names_of, refuse_unusable
-from benchmark.run.grid import refuse_lone_windows, variants_of
+from benchmark.run.rows import refuse_lone_windows, variants_of
 from benchmark.screen import note, open_console
 from methods import METHODS, NAME, get_method
 from methods.base import External, PretrainMethod

@@ -38,7 +38,8 @@ from benchmark.run.datasets import (
     names_of,
     with_columns,
 )
-from benchmark.run.grid import Grid, Variant, make_grid
+from benchmark.run.grid import Grid, make_grid
+from benchmark.run.rows import Variant
 from benchmark.run.tasks import Work, missing
 from benchmark.screen import Console, duration, note
 from reports.words import seeds_named

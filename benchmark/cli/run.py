@@ -47,9 +47,10 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.engine import open_engine
-from benchmark.run.grid import Context, make_grid, refuse_lone_windows, variants_of
+from benchmark.run.grid import Context, make_grid
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
+from benchmark.run.rows import refuse_lone_windows, variants_of
 from benchmark.run.tasks import Work, context_of, execute, missing
 from benchmark.run.unsound import remove_unsound
 from benchmark.screen import Console, note

@@ -32,7 +32,8 @@ from benchmark.results.files import write_atomic
 from benchmark.results.names import CANDIDATE, CRITERIA, LINEAR
 from benchmark.results.store import Store
 from benchmark.run.datasets import locate, names_of
-from benchmark.run.grid import Cell, Grid, Variant, make_grid
+from benchmark.run.grid import Cell, Grid, make_grid
+from benchmark.run.rows import Variant
 from benchmark.run.tasks import context_of, missing
 from benchmark.run.unsound import remove_unsound
 from benchmark.screen import Console, note

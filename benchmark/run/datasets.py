@@ -30,7 +30,8 @@ from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
 from benchmark.run.crossfit import Columns, corpus_of_part, crossfitted, parts_of
-from benchmark.run.grid import Grid, Variant, is_estimated, methods_of, unserved_by, variants_of
+from benchmark.run.grid import Grid, is_estimated, unserved_by
+from benchmark.run.rows import Variant, methods_of, variants_of
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.in_memory import ObjectEncoder

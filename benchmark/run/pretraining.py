@@ -25,8 +25,9 @@ from benchmark.results.names import ERROR, RECORD_FILE, WINDOWS_SHA256
 from benchmark.results.store import Store, record_bytes
 from benchmark.run.costs import encoder_costs
 from benchmark.run.crossfit import SEEN, corpus_of_part, names_seen, opened_columns, parts_of
-from benchmark.run.grid import STATISTICS, Context, Grid, Pretraining, source_of
+from benchmark.run.grid import STATISTICS, Context, Grid, Pretraining
 from benchmark.run.progress import progress_file
+from benchmark.run.rows import source_of
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, save_encoder
 from benchmark.training.health import measure
 from benchmark.training.pretrain import OnEpoch, batches_of, epochs_bought, estimate_statistics, pretrain

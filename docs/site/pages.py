@@ -56,7 +56,7 @@ INTERFACES = {
         "reports.second_opinion",
         "benchmark.embedding",
         "methods.encoders.pretrained",
-    ],  # fmt: skip
+    ],
     "Dataset": ["benchmark.data.datasets.base"],
     "Statistics": ["reports.load", "reports.results", "reports.jackknife", "reports.inference"],
     "Results": ["benchmark.results.store", "benchmark.results.metrics"],

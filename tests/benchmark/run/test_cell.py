@@ -31,7 +31,8 @@ from benchmark.results.names import RECORDING, UNITS
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellInput, Shared, folds_of, identity_of, learn_on, run_cell, source_facts
-from benchmark.run.grid import Cell, Context, Pretraining, Variant, spec_of
+from benchmark.run.grid import Cell, Context, Pretraining, spec_of
+from benchmark.run.rows import Variant
 from benchmark.run.tasks import code_digest
 from benchmark.training.checkpoint import load_encoder, save_encoder
 from benchmark.training.health import patient_hits
