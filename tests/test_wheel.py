@@ -32,7 +32,7 @@ SMALL = "--methods random pmq --seeds 41 42 --jobs 1 --workers 1 --set pretrain.
 """The demo in small."""
 IMPORT = """
 import numpy as np
-from benchmark import load_encoder
+from ecg_pretrain_bench import load_encoder
 import benchmark, methods, reports, run_benchmark
 leads = ["I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6"]
 features = np.loadtxt("features.csv", delimiter=",", dtype=str)

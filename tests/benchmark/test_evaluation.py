@@ -200,9 +200,15 @@ def test_a_network_whose_class_takes_no_argument_is_built_again_by_it() -> None:
     assert torch.equal(twin().network.scale, expected)
 
 
-def test_results_load_no_torch() -> None:
-    names = "ecg.load_results, ecg.Arrays, ecg.compare_predictions"
-    source = f"import ecg_pretrain_bench as ecg, sys; {names}; print({{*sys.modules}} & {{'torch', 'wfdb'}})"
+@pytest.mark.parametrize(
+    ("names", "libraries"),
+    [
+        ("ecg.load_results, ecg.Arrays, ecg.compare_predictions", "'torch', 'wfdb'"),
+        ("ecg.__all__", "'torch', 'numpy', 'pandas', 'pydantic'"),
+    ],
+)
+def test_a_name_loads_no_more_than_it_needs(names: str, libraries: str) -> None:
+    source = f"import ecg_pretrain_bench as ecg, sys; {names}; print({{*sys.modules}} & {{{libraries}}})"
     root = Path(__file__).resolve().parents[2]
     shown = subprocess.run([sys.executable, "-c", source], cwd=root, capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "set()"
