@@ -116,7 +116,8 @@ class Results(Run):
         ratio: share of the labels, by default the smallest. ax: axes to draw on; None: those of a new pyplot figure.
         Raises ValueError where there is no difference to draw, or none at this share.
         """
-        from reports.figures import axes_of_differences, style_of  # here, because matplotlib loads slowly
+        from reports.axes import axes_of_differences  # here, because matplotlib loads slowly
+        from reports.figures import style_of
 
         evaluation = self._table(table).layout.evaluation
         comparison = self._tested.comparisons.get((evaluation, self.unit))

@@ -63,7 +63,7 @@ class Opinion:
 
         Raises ValueError where there is no difference to draw.
         """
-        from reports.figures import axes_of_pairs  # here, because matplotlib loads slowly
+        from reports.axes import axes_of_pairs  # here, because matplotlib loads slowly
 
         pairs = self._of_headline()
         if pairs.empty:

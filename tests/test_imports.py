@@ -63,7 +63,13 @@ OWNERS = {
     "ecgdatakit": ("benchmark/data/datasets/card_formats.py",),
     "requests": ("benchmark/cli/download.py",),
     "urllib3": ("benchmark/cli/download.py",),
-    "matplotlib": ("reports/figures.py", "reports/looks.py", "reports/answer.py", "reports/opinion.py"),
+    "matplotlib": (
+        "reports/figures.py",
+        "reports/looks.py",
+        "reports/axes.py",
+        "reports/answer.py",
+        "reports/opinion.py",
+    ),
     "torch.utils.tensorboard": ("benchmark/run/pretraining.py",),
 }
 """Library -> the only files that import it."""
