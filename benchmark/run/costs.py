@@ -19,8 +19,8 @@ from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
-TIMED_BATCH, TIMED_PAIRS = 64, 5
-"""Most pairs of an update that is timed, and the pairs of one whose passes are counted."""
+TIMED_BATCHES, COUNTED_PAIRS = (16, 64), 5
+"""Pairs of the updates that are timed on a CPU for a larger batch, and of one whose passes are counted."""
 
 
 def multiplications(encoder: Encoder, samples: int) -> float:
@@ -58,7 +58,7 @@ def update_of(
     """Return a function that does an update of a method per call, on `size` pairs of noise, five of a pseudo-trial."""
     device, leads = next(method.parameters()).device, method.exported().config.leads
     x1, x2 = torch.randn(2, size, samples, leads, device=device)  # (B, S, L) each
-    ids = torch.arange(size, device=device) // TIMED_PAIRS  # (B,)
+    ids = torch.arange(size, device=device) // COUNTED_PAIRS  # (B,)
     width = getattr(settings, "text_width", None)
     text = None if width is None else torch.randn(size, width, device=device)  # (B, E)
     batch, optimiser = Batch(x1, x2, ids, ids, ids, text), make_optimiser(method.train(), settings.recipe)
@@ -69,13 +69,23 @@ def counted_passes(method: PretrainMethod, samples: int) -> float:
     """Count the encoder passes of an update per pair of windows, by multiplications: of all it does, over `pooled`."""
     encoder = deepcopy(method.exported())
     with FlopCounterMode(display=False) as counter:
-        update_of(method, method.config, TIMED_PAIRS, samples, "float32")()
-    return counter.get_total_flops() / 2 / TIMED_PAIRS / multiplications(encoder, samples)
+        update_of(method, method.config, COUNTED_PAIRS, samples, "float32")()
+    return counter.get_total_flops() / 2 / COUNTED_PAIRS / multiplications(encoder, samples)
+
+
+def fastest_of_two(update: Callable[[], Tensor]) -> float:
+    """Time an update twice: the seconds of the faster."""
+    return min(repeat(lambda: float(update()), number=1, repeat=2))  # `float` waits for the device
 
 
 def seconds_per_update(method: PretrainMethod, settings: MethodConfig, samples: int, precision: str) -> float:
-    """Time an update of a method, on a part of its batch: the faster of two."""
-    size = min(settings.recipe.batch_size, TIMED_BATCH)
-    update = update_of(method, settings, size, samples, precision)
-    seconds = min(repeat(lambda: float(update()), number=1, repeat=2))  # `float` waits for the device
-    return seconds * settings.recipe.batch_size / size
+    """Time an update of a method; of a large batch on a CPU by a line through two of its parts.
+
+    A GPU, which may wait for kernels, can take as long for a part as for the whole.
+    """
+    batch = settings.recipe.batch_size
+    is_in_parts = batch > max(TIMED_BATCHES) and next(method.parameters()).device.type == "cpu"
+    sizes = TIMED_BATCHES if is_in_parts else (batch,)
+    seconds = [fastest_of_two(update_of(method, settings, size, samples, precision)) for size in sizes]
+    per_pair = (seconds[-1] - seconds[0]) / max(1, sizes[-1] - sizes[0])
+    return seconds[-1] + max(0.0, per_pair) * (batch - sizes[-1])
