@@ -40,7 +40,7 @@ ROOMS = (
     Room("methods", ("methods",), 21.8),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.9),
     Room("training", ("benchmark/training",), 10.8),
-    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 18.9),
+    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 19.1),
     Room("results", ("benchmark/results",), 9.8),
     Room("reports", ("reports",), 37.9),
     Room("config", ("benchmark/config",), 6.9),

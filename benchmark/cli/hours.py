@@ -14,7 +14,7 @@ from benchmark.run.costs import seconds_per_update
 from benchmark.run.datasets import Size
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.pretraining import new_method
-from benchmark.run.tasks import Work, jobs_of, limited_threads
+from benchmark.run.tasks import Work, limited_threads
 from benchmark.training.evaluations import evaluate, evaluate_classical
 from benchmark.training.probes import EvaluationCache
 from benchmark.training.whole_task import noise_task
@@ -51,8 +51,8 @@ def cell_seconds(config: Config, machine: Machine, sizes: Mapping[str, Size], wo
     """Estimate the seconds of all cells by their windows; of cells that share features the first one computes them."""
     total = 0.0
     timed: dict[tuple[str, str], Seconds] = {}
-    for job in jobs_of(work):
-        tasks: set[tuple[float, int, int]] = set()
+    for job in work.jobs:
+        tasks: set[tuple[str, float, int, int]] = set()
         for cell in job.parts:
             if not isinstance(cell, Cell):
                 continue
@@ -61,7 +61,7 @@ def cell_seconds(config: Config, machine: Machine, sizes: Mapping[str, Size], wo
             if pair not in timed:
                 timed[pair] = seconds_per_window(cell, config, machine)
             seed = cell.seed if config.protocol == "strict" else 0  # seeds share a task under `paper`
-            task = cell.ratio, cell.subset, seed
+            task = cell.evaluation, cell.ratio, cell.subset, seed
             if task not in tasks:
                 seconds = timed[pair].further if tasks else timed[pair].first
                 dataset = config.data.column(cell.dataset).dataset
@@ -108,4 +108,5 @@ def seconds_per_window(cell: Cell, config: Config, machine: Machine) -> Seconds:
             further = timeit(judge, number=1) / windows
     except ModuleNotFoundError:  # an extra that is missing, which the dry run has named
         return Seconds(0.0, 0.0)
-    return Seconds(first if is_frozen(cell.evaluation) else min(first, further), further)
+    shares = is_frozen(cell.evaluation) or cell.pretraining is None
+    return Seconds(first if shares else min(first, further), further)

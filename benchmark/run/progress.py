@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Self
 
 from benchmark.results.files import digested_json, read_digested_json, write_atomic
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 PROGRESS = "progress.json"  # in the folder of a pretraining while it runs
 WRITE_SECONDS = 2.0
+Kind = tuple[str, bool]
+"""What cells take alike: their evaluation, and whether they are the first of a job, which computes what all share."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,12 @@ class GridProgress:
         self.console, self.store = console, store
         self.total = {"pretrainings": len(work.pretrainings), "cells": len(work.cells)}
         self.done, self.failed = Counter[str](), Counter[str]()
-        self.seconds: dict[str, list[float]] = {}
-        """Evaluation -> what each finished job of cells took."""
+        self.left, self.timed = Counter[Kind](), Counter[Kind]()
+        """Kind of a cell -> how many have not ended, and how many were timed."""
+        self.seconds: dict[Kind, float] = defaultdict(float)
+        """Kind of a cell -> the sum of what those took that were timed."""
+        for job in work.jobs:
+            self.left.update(job.kinds)
         self.began = self.printed = time.monotonic()
         self.bars = open_bars(console, with_time=False)
         self.stages = {stage: self.bars.add_task(stage, total=count, text="") for stage, count in self.total.items()}
@@ -83,23 +88,24 @@ class GridProgress:
 
     def end(self, job: Job, endings: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
-        spent = sum(ending.seconds for ending in endings)
-        if job.evaluation and spent:
-            self.seconds.setdefault(job.evaluation, []).append(spent)
+        for kind, ending in zip(job.kinds, endings, strict=False):  # a pretraining has no kind
+            self.left[kind] -= 1
+            self.timed[kind] += ending.seconds > 0
+            self.seconds[kind] += ending.seconds
         for ending in endings:
             (self.failed if ending.failure else self.done)["pretrainings" if job.is_pretraining else "cells"] += 1
             if ending.failure:
                 where = f"; traceback in {ending.file}" if ending.failure.traceback else ""
                 note(self.console, f"FAILED  {ending.name}: {ending.failure.line}{where}")
 
-    def cells_left(self, running: Sequence[Job], waiting: Sequence[Job]) -> float | None:
-        """Estimate the seconds that the cells still take, by finished jobs of each evaluation; None where one lacks."""
-        jobs = [job for job in (*running, *waiting) if not job.is_pretraining]
-        if not all(job.evaluation in self.seconds for job in jobs):
+    def cells_left(self, running: int) -> float | None:
+        """Estimate the seconds that the cells still take, by those that have ended; None where a kind was not timed."""
+        left = +self.left
+        if not all(self.timed[kind] for kind in left):
             return None
-        return sum(fmean(self.seconds[job.evaluation]) for job in jobs) / max(1, len(running))
+        return sum(count * self.seconds[kind] / self.timed[kind] for kind, count in left.items()) / max(1, running)
 
-    def refresh(self, running: Sequence[Job], waiting: Sequence[Job], remark: str = "") -> None:
+    def refresh(self, running: Sequence[Job], remark: str = "") -> None:
         """Read how far the running pretrainings are, and show it, with a remark beside the cells."""
         folders = [self.store.pretrained / job.key for job in running if job.is_pretraining]
         trained = [progress for folder in folders if (progress := read_progress(folder))]
@@ -108,7 +114,7 @@ class GridProgress:
             shown = trained if stage == "pretrainings" else []
             ended = self.done[stage] + self.failed[stage] + sum(progress.done / progress.total for progress in shown)
             self.bars.update(bar, completed=ended)
-            eta = self.cells_left(running, waiting) if stage == "cells" else self.bars.tasks[bar].time_remaining
+            eta = self.cells_left(len(running)) if stage == "cells" else self.bars.tasks[bar].time_remaining
             count = f"{self.done[stage]} of {self.total[stage]}"
             if eta:  # before the names of tasks, which a narrow terminal cuts
                 count += f", about {duration(eta)} to go"

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from benchmark.results.store import Failure, Store
 from benchmark.run.cell import Shared, run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Grid, Pretraining
 from benchmark.run.pretraining import run_pretraining
-from benchmark.run.progress import GridProgress
+from benchmark.run.progress import GridProgress, Kind
 from benchmark.training.checkpoint import CHECKPOINT, read_checkpoint, read_record
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class Job:
         return self.parts[0].key
 
     @property
-    def evaluation(self) -> str:
-        """Evaluation of its first cell; '' for a pretraining."""
-        return self.parts[0].evaluation if isinstance(self.parts[0], Cell) else ""
+    def kinds(self) -> list[Kind]:
+        """Kind of each of its cells; none for a pretraining."""
+        return [(part.evaluation, number == 0) for number, part in enumerate(self.parts) if isinstance(part, Cell)]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,11 @@ class Work:
     cells: tuple[Cell, ...]
     damage: tuple[str, ...] = ()
     """A line for each damaged file whose content is computed again."""
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """Its jobs, in the order in which they are handed over (`jobs_of`)."""
+        return jobs_of(self)
 
     def damage_lines(self) -> Iterator[str]:
         """Yield a line for each of the first damaged files, and one that counts the others."""
@@ -157,22 +162,27 @@ def is_whole(part: Part, store: Store) -> bool:
 
 
 def jobs_of(work: Work) -> list[Job]:
-    """Group work into jobs, pretrainings first; probes of the same encoders on one dataset are one job.
+    """Group work into jobs, pretrainings first; cells that share what they compute on one dataset are one job.
 
-    Cells of a dataset follow each other: a process keeps the beat features of one dataset. Before what trains stands a
-    job of each evaluation that waits for no training, so that the time of the cells is soon known.
+    These are probes of the same encoders, and rows without an encoder of one seed. Cells of a dataset follow each
+    other: a process keeps the beat features of one dataset. Before what trains stands a job of each evaluation that
+    waits for no training, so that the time of the cells is soon known.
     """
-    groups: dict[tuple[str, frozenset[str]], list[Cell]] = {}
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in sorted(work.cells, key=lambda cell: cell.dataset):
-        alone = "" if is_frozen(cell.evaluation) else cell.key
         encoders = frozenset(pretraining.key for pretraining in cell.pretrainings)
-        groups.setdefault((alone or cell.dataset, encoders), []).append(cell)
+        together: tuple[Any, ...] = (cell.key,)
+        if is_frozen(cell.evaluation):
+            together = cell.dataset, encoders
+        elif not encoders:
+            together = cell.dataset, cell.seed
+        groups.setdefault(together, []).append(cell)
     trained = {pretraining.key for pretraining in work.pretrainings if pretraining.method.trains}
     first: dict[str, Job] = {}
     others: list[Job] = []
-    for (_, encoders), cells in groups.items():
-        job = Job(tuple(cells), encoders)
-        if encoders & trained or cells[0].evaluation in first:
+    for cells in groups.values():
+        job = Job(tuple(cells), frozenset(pretraining.key for pretraining in cells[0].pretrainings))
+        if job.after & trained or cells[0].evaluation in first:
             others.append(job)
         else:
             first[cells[0].evaluation] = job
@@ -280,7 +290,7 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
     Ctrl-C lets running tasks save, and is raised again. Raises ConfigError for workers that cannot run them, EngineLost
     where their scheduler ends.
     """
-    waiting = {job.key: job for job in jobs_of(work)}
+    waiting = {job.key: job for job in work.jobs}
     missing_encoders = {job.key for job in waiting.values() if job.is_pretraining}
     running: dict[Future[Any], Job] = {}
     killed: Counter[str] = Counter()
@@ -305,7 +315,7 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                     for useless in [other for other in waiting.values() if job.key in other.after]:
                         del waiting[useless.key]
                         watch.end(useless, given_up(useless, reason, context.store))
-            watch.refresh(list(running.values()), list(waiting.values()), engine.remark)
+            watch.refresh(list(running.values()), engine.remark)
     except EngineLost:
         raise  # nobody is there who could be asked to stop
     except BaseException:

@@ -27,7 +27,7 @@ def test_cells_are_estimated_by_their_windows_and_share_features(
     work = Work(grid, grid.pretrainings, grid.distinct_cells())
     tuned = [2 * 500 + 100, 2 * 100 + 100]  # two epochs
     probed = [500 + 100, 0.5 * (100 + 100)]  # the second takes features from the first
-    boosted = [500 + 100, 100 + 100]
+    boosted = [500 + 100, 0.5 * (100 + 100)]
     expected = sum([*tuned, *probed] * 2 + boosted)  # of two rows, and once
     assert cell_seconds(config, MACHINE, {"chapman": Size(10, 1000)}, work) == pytest.approx(expected)
 

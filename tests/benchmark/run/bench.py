@@ -52,7 +52,7 @@ class Heard:
             else:
                 self.done.append(outcome.name)
 
-    def refresh(self, running: Sequence[Job], waiting: Sequence[Job], remark: str = "") -> None:
+    def refresh(self, running: Sequence[Job], remark: str = "") -> None:
         assert len({task.key for task in running}) == len(running)
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmark.results.store import Failure
+from benchmark.results.store import Failure, Store
 from benchmark.run import progress as progress_module
+from benchmark.run.grid import Cell
 from benchmark.run.progress import GridProgress, Progress, progress_file, read_progress
 from benchmark.run.tasks import Ending, Job, jobs_of
 from benchmark.screen import open_console
-from tests.benchmark.run.bench import Bench
+from tests.benchmark.run.bench import BASE, Bench, Cohorts, SmallConfig
 
 
 def test_a_file_is_written_now_and_then_and_goes_with_its_pretraining(
@@ -48,12 +49,12 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
         ):
             progress.end(random, ended(random))
             write(5, 10, "epoch 2/3 loss 1.5")
-            progress.refresh([pmq], [])
+            progress.refresh([pmq])
             progress.bars.refresh()
             progress.end(pmq, ended(pmq, Failure("ValueError: no\nmore", "trace")))
             progress.end(first, ended(first))
             progress.end(second, ended(second, Failure("ValueError: no")))
-            progress.refresh([], [], "no worker is there")
+            progress.refresh([], "no worker is there")
     begun, failed, also_failed, later, finished = pipe.getvalue().splitlines()
     assert begun == "pretrainings 1 of 2; pmq epoch 2/3 loss 1.5; cells 0 of 4; 0 failed"
     assert failed == "FAILED  part of pmq pretrain seed 42: ValueError: no; traceback in error.json"
@@ -66,12 +67,17 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
     assert "\x1b[?25h" in shown.rpartition("epoch 2/3")[2]  # the cursor
 
 
-def test_the_time_of_the_cells_is_by_the_finished_jobs_of_each_evaluation(bench: Bench) -> None:
-    work = bench.missing()
-    _, tuned, probed, pmq, *waiting = jobs_of(work)
-    assert [job.evaluation for job in waiting] == [tuned.evaluation, probed.evaluation]
-    progress = GridProgress(open_console(io.StringIO()), work, bench.store)
-    progress.end(tuned, [Ending(tuned.parts[0].name, seconds=10.0)])
-    assert progress.cells_left([pmq, probed], waiting) is None
-    progress.end(probed, [Ending(probed.parts[0].name, seconds=30.0)])
-    assert progress.cells_left([pmq, waiting[0]], waiting[1:]) == (10.0 + 30.0) / 2
+def test_the_time_of_the_cells_is_by_the_first_of_a_job_and_those_that_share_its_features(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    config = small_config(BASE | {"evaluate": ["linear"], "ratios": [0.5, 0.3, 0.1], "seeds": [41]})
+    bench = Bench(config, cohorts, Store(tmp_path / "runs"))
+    progress = GridProgress(open_console(io.StringIO()), bench.missing(), bench.store)
+    _, probed, _, waiting = bench.missing().jobs
+    assert progress.cells_left(running=2) is None
+    first, second, third = (Ending("cell", seconds=seconds) for seconds in (30.0, 1.0, 2.0))
+    progress.end(probed, [first, second, third])
+    assert [part.ratio for part in waiting.parts if isinstance(part, Cell)] == [0.5, 0.3, 0.1]
+    assert progress.cells_left(running=2) == (30.0 + 2 * 1.5) / 2
+    progress.end(waiting, [first, second, third])
+    assert progress.cells_left(running=0) == 0
