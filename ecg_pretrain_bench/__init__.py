@@ -11,6 +11,8 @@ is asked for: results and comparisons of predictions load no torch.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,8 +46,20 @@ def __getattr__(name: str) -> Any:
     """Import a public name. Raises AttributeError for any other."""
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    refuse_shadows()
     module, _, inner = MODULES[name].partition(":")
     return getattr(import_module(module), inner)
+
+
+def refuse_shadows() -> None:
+    """Raise ImportError where a folder of the working directory is imported in place of a package of the suite."""
+    root = Path(__file__).resolve().parents[1]
+    for package in ("benchmark", "methods", "reports"):
+        spec = find_spec(package)
+        folders = [] if spec is None else [Path(folder).resolve() for folder in spec.submodule_search_locations or ()]
+        if folders != [root / package]:
+            shadow = ", ".join(map(str, folders)) or "nothing"
+            raise ImportError(f"{package} is {shadow}, not {root / package}: rename that folder, or start elsewhere")
 
 
 def __dir__() -> list[str]:

@@ -191,9 +191,17 @@ def _compared(column: ScoreColumn, pairs: Sequence[tuple[str, str]], baselines: 
         further = moderated_variances(column.seeds, pairs, apart)
         estimates = [added(one, other) for one, other in zip(estimates, further, strict=True)]
     tests = _tested(_family_of(differences, column.is_crossfitted, estimates), column)
+    is_flat = {row: has_no_scatter(blocks) for row, blocks in column.rows.items()}
+    no_evidence = np.array([is_flat[first] and is_flat[second] for first, second in pairs])  # (n,)
+    tests["p_equivalent"] = np.where(no_evidence, 1.0, tests["p_equivalent"])
     tests["first"] = [first for first, _ in pairs]
     tests["second"] = [second for _, second in pairs]
     return column.identity | tests
+
+
+def has_no_scatter(blocks: Sequence[Doubles]) -> bool:
+    """Tell whether no patient adds to the error of a row, e.g. one that is always right."""
+    return all(bool((np.abs(block[:, 1:]) < EPSILON).all()) for block in blocks)
 
 
 def _difference(first: Sequence[Doubles], second: Sequence[Doubles]) -> list[Doubles]:

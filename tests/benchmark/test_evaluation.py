@@ -214,6 +214,16 @@ def test_a_name_loads_no_more_than_it_needs(names: str, libraries: str) -> None:
     assert shown.stdout.strip() == "set()"
 
 
+def test_a_folder_that_hides_a_package_of_the_suite_is_named(tmp_path: Path) -> None:
+    (tmp_path / "methods").mkdir()
+    root = Path(__file__).resolve().parents[2]
+    path = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(root)!r}]"
+    source = f"{path}; import ecg_pretrain_bench as ecg; ecg.check"
+    (tmp_path / "methods" / "__init__.py").touch()
+    shown = subprocess.run([sys.executable, "-c", source], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert shown.stderr.splitlines()[-1].startswith(f"ImportError: methods is {tmp_path / 'methods'}, not ")
+
+
 @pytest.mark.parametrize("name", [name for name in ecg.__all__ if name != "__version__"])
 def test_the_example_of_a_public_name_runs(name: str) -> None:
     public = getattr(ecg, name)
