@@ -153,6 +153,37 @@ def shuffled(random: np.random.Generator) -> ScoreColumn:
     return ScoreColumn("recording", 1.0, "", OVERALL, rows, {}, MARGIN)
 
 
+def crossfitted(random: np.random.Generator, seeds: int) -> ScoreColumn:
+    """Simulate four equal methods that are cross-fitted: each seed deals 100 patients to five parts.
+
+    A method has features of its own of the patients, a seed sees them through its own pretraining, and a linear
+    discriminant learns on four parts what it is tested with on the fifth, as a probe does.
+    """
+    patients, width, parts = 100, 6, 5
+    truth = np.arange(patients) % 2  # (P,)
+    names = np.array([f"{number:04}" for number in range(patients)])
+    rows = {}
+    for method in METHODS[:4]:
+        features = 0.5 * truth[:, None] + random.normal(size=(patients, width))  # (P, K)
+        blocks = []
+        for _ in range(seeds):
+            part = random.permutation(patients) % parts  # (P,)
+            seen = features + 0.3 * random.normal(size=features.shape)
+            score = np.empty(patients)
+            for number in range(parts):
+                is_tested = part == number
+                x, y = seen[~is_tested], truth[~is_tested]
+                apart = x[y == 1].mean(axis=0) - x[y == 0].mean(axis=0)  # (K,)
+                score[is_tested] = seen[is_tested] @ np.linalg.solve(np.cov(x.T), apart)
+            positive = 1 / (1 + np.exp(-score))
+            test = Predictions(
+                np.stack([1 - positive, positive], axis=1), np.eye(2, dtype=int)[truth], names, names, part
+            )
+            blocks.append(with_contributions(leave_one_out(test, "recording", ["auroc"], multi=False)["auroc"]))
+        rows[method] = [np.stack(blocks)]
+    return ScoreColumn("recording", 1.0, "", OVERALL, rows, {}, MARGIN, is_crossfitted=True)
+
+
 def size_of(columns: Sequence[ScoreColumn]) -> float:
     """Return the share of pairs with p below the level."""
     return float((pairwise(columns)["p"] < LEVEL).mean())
@@ -178,6 +209,14 @@ def lines(experiments: int) -> Iterator[tuple[str, str]]:
     skewed = Design(is_skewed=True, run=0.04)
     yield "equal rows, skewed runs (exponential), of 4 points", three.format(*rates(skewed, experiments))
     yield "equal rows, cross-fitted", three.format(*rates(Design(is_crossfitted=True), experiments))
+    better = Design(is_crossfitted=True, shift={"m0": 0.03})
+    yield "one row 3 points better, cross-fitted, its pairs", three.format(*rates(better, experiments, "m0"))
+    for seeds in (3, 5, 8):
+        size = size_of([crossfitted(np.random.default_rng([5, index]), seeds) for index in range(experiments)])
+        yield (
+            f"probes that are cross-fitted on 100 patients, {seeds} seeds: p < 5 %; coverage",
+            f"{size:.3f}; {1 - size:.3f}",
+        )
     tasks = Design(columns=4, correlation=0.3, run=0.003, row_patient=0.3)
     yield "equal rows, four tasks of the same patients, correlation .3", three.format(*rates(tasks, experiments))
     for seeds in (3, 5, 8):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -72,3 +73,31 @@ def test_what_is_not_there_is_named_in_one_line(store: Path, call: str, words: s
     with pytest.raises(ValueError, match=words) as raised:
         results.pairs("finetune") if call == "pairs" else results.figure(ratio=0.5)
     assert "\n" not in str(raised.value)
+
+
+BEST, NONE, LAST = ("pmq", 2.0), ("pmq", 0.0), ("features", 2.0)
+"""Row of an invented store that recognises the classes better, and by how much."""
+
+
+@pytest.mark.parametrize(
+    ("better", "against_random", "against_baseline"),
+    [
+        (BEST, "by more than 1 point: PMQ with", "(FEATURES): PMQ with"),
+        (NONE, "by more than 1 point: none", "(FEATURES): none"),
+        (LAST, "by more than 1 point: none", "(FEATURES): none; worse than it: PMQ and MOCO"),
+    ],
+)
+def test_a_verdict_answers_against_the_untrained_encoder_as_against_a_baseline(
+    better: tuple[str, float], against_random: str, against_baseline: str, write_predictions: Callable[..., Path]
+) -> None:
+    row, advantage = better
+    names = [row, *(name for name in ("pmq", "moco", "features", "random") if name != row)]
+    made = simulated_predictions(
+        np.random.default_rng(4), methods=4, seeds=5, patients=80, scatter=Scatter(), advantage=advantage
+    )
+    runs = {(names[method], "ptb-xl", 0.1, 41 + seed): test for (method, seed), test in made.items()}
+    results = load(write_predictions(runs, protocol="strict"))
+    roles = {"features": {"role": "baseline"}, "random": {"role": "baseline"}}
+    untrained, baselines, *_ = replace(results, plan=replace(results.plan, roles=roles)).verdict()
+    assert against_random in untrained
+    assert against_baseline in baselines
