@@ -36,7 +36,7 @@ from benchmark.embedding import SavedEncoder, load_encoder
 from benchmark.results.names import RECORDING, UNTRAINED, Baseline
 from benchmark.results.store import Store
 from benchmark.run.datasets import locate, names_of, refuse_unusable
-from benchmark.run.rows import refuse_lone_windows, variants_of
+from benchmark.run.rows import missing_twins, refuse_lone_windows, variants_of
 from benchmark.screen import note, open_console
 from methods import METHODS, NAME, get_method
 from methods.base import External, PretrainMethod
@@ -149,6 +149,8 @@ def run(arguments: Namespace) -> Results:
     config = config_of(arguments)
     refuse_lone_windows(config, variants_of(config))
     refuse_unusable(config)
+    for text in missing_twins(config):
+        note(console, text)
     folders, machine = folders_of(arguments), machine_of(arguments, config)
     problems = list(refusals(config, folders, machine, arguments))
     if problems:
@@ -222,13 +224,11 @@ class EncodeOf(nn.Module):
 
 
 def twins_of(kinds: Sequence[type[ObjectEncoder]], untrained: Untrained) -> Iterator[type[ObjectEncoder]]:
-    """Yield the untrained twin of each encoder, with a line on a function, which has none. Raises ValueError."""
+    """Yield the untrained twin of each encoder; a function has none. Raises ValueError as `twin_of`."""
     for kind in kinds if untrained else ():
         make = untrained.get(kind.name) if isinstance(untrained, Mapping) else untrained
         maker = make if callable(make) else None
-        if isinstance(kind.given, FunctionOfArrays) and maker is None:
-            note(open_console(), f"{kind.name} is a function: nothing of it is drawn anew, so that it has no twin")
-        else:
+        if maker is not None or not isinstance(kind.given, FunctionOfArrays):
             yield cast(type[ObjectEncoder], twin_of(kind, maker))
 
 

@@ -50,7 +50,7 @@ from benchmark.run.engine import open_engine
 from benchmark.run.grid import Context, make_grid
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
-from benchmark.run.rows import refuse_lone_windows, variants_of
+from benchmark.run.rows import missing_twins, refuse_lone_windows, variants_of
 from benchmark.run.tasks import Work, context_of, execute, missing
 from benchmark.run.unsound import remove_unsound
 from benchmark.screen import Console, note
@@ -69,6 +69,8 @@ def run(arguments: Namespace, console: Console) -> int:
     for name in names_of(config):
         for text in patients_of(config, name):
             note(console, f"{config.data.source(name).title}: patients are {text}")
+    for text in missing_twins(config):
+        note(console, text)
     if arguments.dry_run:
         return dry_run(console, config, folders, machine, arguments)
     if are_refused(config, folders, machine, arguments):

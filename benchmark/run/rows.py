@@ -138,6 +138,14 @@ def twin_of_row(row: Variant) -> Variant | str:
     return replace(row, name=twin.name, title=twin.title, method=twin, role="baseline", of=row.name)
 
 
+def missing_twins(config: Config) -> Iterator[str]:
+    """Say of each external encoder without an untrained twin why it has none."""
+    for row in methods_of(config) if "twin" in config.baselines else ():
+        reason = twin_of_row(row)
+        if isinstance(reason, str) and reason:
+            yield f"{row.name} has no untrained twin beside it: {reason}"
+
+
 def ablations_of(config: Config) -> Iterator[Variant]:
     """Yield the ablations that `ablate` selects."""
     for method, name in dict.fromkeys(pair for entry in config.ablate for pair in config.ablations_of(entry)):

@@ -104,9 +104,9 @@ class PretrainedEncoder(Encoder):
     """Files that `load` reads, beside the file of the class; their content is part of the row's key."""
     frozen: ClassVar[str] = ""
     """Why it cannot be fine-tuned; '' where gradients reach its weights."""
-    is_twin: ClassVar[bool] = False
+    is_twin = False
     """Whether it is the untrained twin of another (`methods.twins`): each seed draws its weights, which are stored."""
-    reads_windows_of_run: ClassVar[bool] = False
+    reads_windows_of_run = False
     """Whether it reads the windows of the run, and has no `signals`: an encoder of the suite that is an object."""
 
     def __init__(self, config: EncoderConfig | None = None) -> None:
