@@ -87,6 +87,13 @@ def test_the_packages_that_a_message_installs_are_those_of_the_extras() -> None:
     assert set(REQUIREMENTS.values()) <= {requirement for of_extra in extras.values() for requirement in of_extra}
 
 
+def test_no_message_installs_the_project_by_its_name() -> None:
+    """The name on the index is nobody's, or a stranger's."""
+    for folder in ("benchmark", "methods", "reports"):
+        for file in (ROOT / folder).rglob("*.py"):
+            assert not re.search(r"pip install.*(\[|ecg-pretrain)", file.read_text(encoding="utf-8")), file
+
+
 def test_every_extra_has_its_line() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     table = re.search(r"\| extra \|.*?\n\n", text_of("START.md", "## Install"), re.DOTALL)
