@@ -24,7 +24,7 @@ from benchmark.results.names import UNIT_OF_PROTOCOL
 from reports.build import TestedTables, build_report, tested_tables
 from reports.comparison import RowComparison
 from reports.inference import judged
-from reports.latex import latex_tables
+from reports.latex import latex_file
 from reports.load import load_run
 from reports.page import HTML, PAGE, blocks
 from reports.results import Run
@@ -107,8 +107,8 @@ class Results(Run):
         return to_markdown(self._table(table))
 
     def to_latex(self, table: str | None = None) -> str:
-        """Return the table in LaTeX, as in results.tex."""
-        return "\n".join(latex_tables(self._table(table)))
+        """Return the table in LaTeX, with the macros that it uses, as in results.tex."""
+        return latex_file([self._table(table)])
 
     def figure(self, table: str | None = None, *, ratio: float | None = None, ax: Axes | None = None) -> Axes:
         """Draw the difference of each row from its reference in the headline, with its interval; return the axes.

@@ -133,9 +133,10 @@ def with_legend(width: float, height: float, entries: Sequence[Line2D]) -> tuple
     """Make a canvas and its part for panels of a height; a legend below, in as many columns as surely fit."""
     canvas = Canvas(layout="constrained")
     titles = [str(entry.get_label()) for entry in entries]
-    letters = [len(line) for title in titles for line in title.splitlines()]
-    columns = int(width / (KEY + LETTER * max(letters, default=0)))
-    columns = min(max(columns, 1), max(len(entries), 1))
+    letters = [max(map(len, title.splitlines())) for title in titles]
+    columns = max(len(entries), 1)
+    while columns > 1 and sum(KEY + LETTER * column.max() for column in np.array_split(letters, columns)) > width:
+        columns -= 1
     heights = [GAP + LINE * (1 + title.count("\n")) for title in titles]
     below = 0.1 + max(float(column.sum()) for column in np.array_split(heights, columns))
     canvas.set_size_inches(width, height + below)

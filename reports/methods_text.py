@@ -143,6 +143,8 @@ def _windows_text(data: Mapping[str, Any]) -> str:
         text += ", of 12 leads" if leads == len(LEADS) else f", of {leads} leads after pretraining on {len(LEADS)}"
     if "standardise" in data:
         text += f", {SCALES[data['standardise']]}"
+    if how["kind"] == "heartbeats" and data.get("standardise") == "recording":
+        text += " and again over each group of successive heartbeats"
     return text
 
 
