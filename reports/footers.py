@@ -321,7 +321,7 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
         )
     for title, role in roles.items():
         weights = role.get("external")
-        if weights and weights["is_twin"]:
+        if weights and weights.get("is_twin"):
             yield f"{title}: its architecture with weights that each seed draws anew."
         elif weights:
             saw = ", ".join(f"{titles[name]} {weights['saw'][name]}" for name in titles)
@@ -330,7 +330,7 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
                 f"saw these test patients: {saw}. Reads {weights['signals']}; each of its windows has the "
                 "recording's prediction."
             )
-            if weights["is_object"]:
+            if weights.get("is_object"):
                 yield f"{title}: an object in Python; its source is not stored."
     of_evaluation = [number for number in numbers() if number.evaluation == layout.evaluation]
     shown = {number.source for number in of_evaluation if number.column in datasets}

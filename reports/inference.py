@@ -191,17 +191,9 @@ def _compared(column: ScoreColumn, pairs: Sequence[tuple[str, str]], baselines: 
         further = moderated_variances(column.seeds, pairs, apart)
         estimates = [added(one, other) for one, other in zip(estimates, further, strict=True)]
     tests = _tested(_family_of(differences, column.is_crossfitted, estimates), column)
-    is_flat = {row: has_no_scatter(blocks) for row, blocks in column.rows.items()}
-    no_evidence = np.array([is_flat[first] and is_flat[second] for first, second in pairs])  # (n,)
-    tests["p_equivalent"] = np.where(no_evidence, 1.0, tests["p_equivalent"])
     tests["first"] = [first for first, _ in pairs]
     tests["second"] = [second for _, second in pairs]
     return column.identity | tests
-
-
-def has_no_scatter(blocks: Sequence[Doubles]) -> bool:
-    """Tell whether no patient adds to the error of a row, e.g. one that is always right."""
-    return all(bool((np.abs(block[:, 1:]) < EPSILON).all()) for block in blocks)
 
 
 def _difference(first: Sequence[Doubles], second: Sequence[Doubles]) -> list[Doubles]:
@@ -238,12 +230,12 @@ def _tested(family: Family, column: ScoreColumn) -> dict[str, Any]:
     size = np.abs(family.mean)
     error, df = _error(family)
     error[(error < EPSILON) & (size > EPSILON)] = np.nan  # without scatter there is nothing to test with
-    is_same = error < EPSILON  # one run under two names
+    is_same = error < EPSILON  # one run under two names, or scores on too few patients to differ
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(is_same, 1.0, 2 * student.sf(size / error, df))
         beyond = (size - column.margin) / error
         p_beyond = np.where(is_same, 1.0, 2 * student.sf(beyond, df))
-        p_equivalent = np.where(is_same, 0.0, student.sf(-beyond, df))
+        p_equivalent = np.where(is_same, 1.0, student.sf(-beyond, df))  # no variance is no evidence
     half = student.isf(LEVEL / 2, df) * error
     half_holm = student.isf(_holm_levels(p) / 2, df) * error
     tests = {

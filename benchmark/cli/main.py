@@ -230,7 +230,9 @@ def values_by_recordings(arguments: Namespace, overrides: dict[str, Any]) -> dic
     values = with_overrides(values, overrides)
     folds = values.get("data", {}).get("folds")
     if hasattr(arguments, "methods"):
-        encoder = values["encoder"].get("name") or "dilated with " + ", ".join(f"{k} {v}" for k, v in sizes.items())
+        given = values["encoder"]
+        chosen = ", ".join(f"{name} {given[name]}" for name in sizes if name in given)
+        encoder = given.get("name") or f"dilated with {chosen}"
         of_pmq = " of PMQ, or as many encoder passes of another method," * (config.pretrain.budget == "passes")
         note(
             open_console(),
