@@ -62,22 +62,25 @@ PAPER_SIGNALS = {
 """Settings of signals in the paper; a footer names others."""
 
 
-def about_scores(results: Run, layout: Layout, intervals: pd.DataFrame) -> str:
-    """Name seeds and labelled subsets of a table, what its marks mean, and whether ECGs are simulated.
-
-    intervals: of the table.
-    """
-    datasets = {cell.dataset for cell in layout.cells}
-    seeds = {cell.seed for cell in layout.cells}
-    of_what = "mean±std over " if len(seeds) > 1 else ""
-    sentences = [f"{of_what}{seeds_text(seeds)}{subsets_text(layout.cells)}."]
+def about_headline(layout: Layout, intervals: pd.DataFrame) -> str:
+    """Say what the headline of a table is a mean of, and whether it has its interval; intervals: of the table."""
+    sentences = []
     in_overall = [METRICS[metric].title for metric in layout.metrics if metric in layout.headline.metrics]
-    columns = len(datasets) * len(in_overall)
+    columns = len({cell.dataset for cell in layout.cells}) * len(in_overall)
     if columns > 1:
         titles = f"{and_text(in_overall)} " if len(in_overall) < len(layout.metrics) else ""
         sentences.append(f"{layout.headline.title}: mean of the {columns} {titles}columns.")
     if intervals.loc[intervals["metric"] == OVERALL, "low"].notna().any():
         sentences.append("In brackets: 95 % intervals.")
+    return " ".join(sentences)
+
+
+def about_scores(results: Run, layout: Layout) -> str:
+    """Name seeds and labelled subsets of a table, what its marks mean, and whether ECGs are simulated."""
+    datasets = {cell.dataset for cell in layout.cells}
+    seeds = {cell.seed for cell in layout.cells}
+    of_what = "mean±std over " if len(seeds) > 1 else ""
+    sentences = [f"{of_what}{seeds_text(seeds)}{subsets_text(layout.cells)}."]
     lower = [METRICS[metric].title for metric in layout.metrics if METRICS[metric].lower_is_better]
     if lower:
         sentences.append(f"Lower is better: {and_text(lower)}.")

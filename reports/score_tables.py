@@ -20,7 +20,7 @@ from benchmark.results.metrics import FURTHER, METRICS, TITLES, Headline, ranked
 from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.computers import computer_text, computers_of
-from reports.footers import about_scores, footers, unlabelled_classes
+from reports.footers import about_headline, about_scores, footers, unlabelled_classes
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways
 from reports.layouts import Layout, role_of
 from reports.results import Run, coordinates, mean_over_subsets
@@ -57,13 +57,17 @@ class Table:
     """Mark -> text."""
     about: str
     """What the numbers are means of, and what their marks mean."""
+    about_headline: str
     verdict: Verdict
     footers: Sequence[str]
 
     def caption(self, metrics: Sequence[str] = ()) -> str:
         """Return the caption of all columns, or of those of some metrics."""
         words = and_text([METRICS[metric].words for metric in metrics or self.layout.metrics])
-        return f"{words[0].upper()}{words[1:]} in percent, {self.about}"
+        text = f"{words[0].upper()}{words[1:]} in percent, {self.about}"
+        if self.layout.headline.metrics[0] in (metrics or self.layout.metrics):
+            text = f"{text} {self.about_headline}".rstrip()
+        return text
 
 
 class Style(NamedTuple):
@@ -107,7 +111,8 @@ def make_table(results: Run, layout: Layout, unit: str, statistics: TableStatist
         groups={dataset: title for dataset, title in plan.titles.items() if dataset in shown},
         headings={(dataset, "f1"): marks[text] for dataset, text in unlabelled.items()},
         footnotes={mark: text for text, mark in marks.items()},
-        about=about_scores(results, layout, statistics.intervals),
+        about=about_scores(results, layout),
+        about_headline=about_headline(layout, statistics.intervals),
         verdict=verdict(results, layout, statistics),
         footers=footers(results, layout, unit, statistics),
     )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmark.results.names import LEADS
 from reports import load
-from reports.footers import about_scores, footers
+from reports.footers import about_headline, about_scores, footers
 from reports.inference import TableStatistics
 from reports.layouts import layouts
 from reports.results import Run
@@ -23,8 +23,9 @@ def footers_of(results: Run, statistics: TableStatistics | None = None) -> list[
 def test_a_caption_is_made_of_what_was_run(store_root: Path) -> None:
     results = load(store_root)
     (layout,) = layouts(results.plan, "finetune")
-    text = about_scores(results, layout, TableStatistics().intervals)
-    assert text.startswith("mean±std over seeds 41, 42. Overall: mean of the 6 ")
+    text = about_scores(results, layout)
+    assert text.startswith("mean±std over seeds 41, 42. Bold: best of its block.")
+    assert about_headline(layout, TableStatistics().intervals) == "Overall: mean of the 6 columns."
     assert text.endswith("Simulated ECGs: no ranking of methods follows.")
     assert "A config's own words." not in text
 

@@ -170,6 +170,7 @@ def test_classes_without_a_labelled_example_are_named_at_their_column(store_root
 def test_weights_that_saw_the_test_patients_are_marked_at_every_number(write_store: WriteStore) -> None:
     external = {
         "saw": {"ptb-xl": "yes", "chapman": "no"}, "pretrained_on": "PTB-XL", "licence": "MIT", "signals": "500 Hz",
+        "is_twin": False,
     }  # fmt: skip
     root = write_store(complete=True, alter_plan=with_role("moco", external=external))
     (table,) = tables(root)
@@ -224,6 +225,7 @@ def test_latex_fits_the_page(
     titles = {"m0": "PMQ w/o mask_t & 5 % | * of a long title", "m1": "Étude ≥ τ × λ [x] ~a^b {c} #1 \\ <d>"}
     text = latex_file([compared_table(write_predictions, titles, datasets)])
     assert text.count(r"\begin{tabular}") == (4 if datasets == MOST_COLUMNS else 2)
+    assert text.count("Mean AUROC: mean of the") == (datasets > 1)
     needed = r"\usepackage{booktabs,graphicx}"
     assert needed in text.splitlines()[0]
     (tmp_path / "table.tex").write_text(
