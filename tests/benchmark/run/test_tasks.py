@@ -182,6 +182,16 @@ def test_probes_of_all_kinds_share_the_features_of_an_encoder(
     assert together == [probes, probes, ["features"], ["finetune"], ["finetune"], ["supervised"]]
 
 
+def test_rows_without_an_encoder_share_the_windows_of_a_seed(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    both = {"methods": ["random"], "evaluate": ["linear"], "baselines": ["features", "heart-rate"], "seeds": [41, 42]}
+    work = Bench(small_config(both), cohorts, Store(tmp_path / "runs")).missing()
+    classical = [job.parts for job in jobs_of(work) if not job.is_pretraining and not job.after]
+    rows = [{(part.evaluation, part.seed) for part in parts if isinstance(part, Cell)} for parts in classical]
+    assert rows == [{("features", seed), ("heart-rate", seed)} for seed in (41, 42)]
+
+
 def test_a_damaged_row_is_done_again_alone(finished: Bench) -> None:
     rows, before, key = finished.rows(), stamps(finished.store), cell_of(finished, "pmq").key
     os.truncate(finished.store.cells / f"{key}.npz", 20)
