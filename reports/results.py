@@ -16,7 +16,7 @@ import pandas as pd
 
 from benchmark.results.files import Damaged
 from benchmark.results.metrics import per_recording
-from benchmark.results.names import HEARTBEAT, RECORDING, RETRIEVAL, WINDOWS_SHA256
+from benchmark.results.names import HEALTH_AGAIN, HEARTBEAT, RECORDING, RETRIEVAL, WINDOWS_SHA256
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store
 from reports.computers import environment_of
 
@@ -242,8 +242,10 @@ class Run:
         other = 0
         for key, known in records.items():
             if known["health"] and known["health_sample"][WINDOWS_SHA256] != self.plan.health_windows:
-                records[key] = {name: value for name, value in known.items() if name not in HEALTH}
-                other += 1
+                again = known.get(HEALTH_AGAIN, {}).get(self.plan.health_windows)
+                rest = {name: value for name, value in known.items() if name not in HEALTH}
+                records[key] = rest | {"health": again} if again else rest
+                other += not again
         if other:
             unused.append(f"health of pretrainings that was measured on the windows of another run: {other}")
         return PretrainingRecords(records, unused)

@@ -181,6 +181,8 @@ def install(*packages: str) -> str:
 
 WINDOWS_SHA256 = "windows_sha256"
 """Entry of a record's `health_sample`: digest of the source of the windows on which its health was measured."""
+HEALTH_AGAIN = "health_again"
+"""Entry of a record: such a digest of another run's windows -> its health on these, measured after the last epoch."""
 MEASURES = {
     "effective_rank": "effective rank",
     "mean_cosine": "mean cosine",

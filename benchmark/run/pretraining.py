@@ -21,7 +21,7 @@ from benchmark.data.tasks import open_task_view
 from benchmark.external import ExternalWindows
 from benchmark.machine import computer, seed_torch
 from benchmark.results.files import Damaged, write_atomic
-from benchmark.results.names import ERROR, RECORD_FILE, WINDOWS_SHA256
+from benchmark.results.names import ERROR, HEALTH_AGAIN, RECORD_FILE, WINDOWS_SHA256
 from benchmark.results.store import Store, record_bytes
 from benchmark.run.costs import encoder_costs
 from benchmark.run.crossfit import SEEN, corpus_of_part, names_seen, opened_columns, parts_of
@@ -190,15 +190,18 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
-    """Measure encoders anew, after their last epoch, whose stored health is of another run's windows."""
-    sample = {WINDOWS_SHA256: probe.source}
+    """Measure encoders also on a run's windows, after their last epoch, whose stored health is of other ones."""
     for pretraining in grid.pretrainings:
         with suppress(Damaged, FileNotFoundError):  # the run has named it, and could not make it again
             record, folder = store.record(pretraining.key), store.pretrained / pretraining.key
-            if not record or not record.get("health") or record["health_sample"] == sample:
+            if not record or not record.get("health"):
+                continue
+            measured = record.get(HEALTH_AGAIN, {})
+            if probe.source in (record["health_sample"][WINDOWS_SHA256], *measured):
                 continue
             kind, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
             last = record["health"][-1]
             health = measure(last["epoch"], load_encoder(folder, kind), probe)
             health |= {name: last[name] for name in OF_TRAINING}
-            write_atomic(folder / RECORD_FILE, record_bytes(record | {"health": [health], "health_sample": sample}))
+            measured[probe.source] = [health]
+            write_atomic(folder / RECORD_FILE, record_bytes(record | {HEALTH_AGAIN: measured}))

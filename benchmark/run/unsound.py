@@ -11,7 +11,7 @@ from benchmark.data.damage import Span, spans_of
 from benchmark.data.datasets.base import counted
 from benchmark.data.prepare import Prepared
 from benchmark.results.files import Damaged, write_atomic
-from benchmark.results.names import RECORD_FILE, WINDOWS_SHA256
+from benchmark.results.names import HEALTH_AGAIN, RECORD_FILE, WINDOWS_SHA256
 from benchmark.results.store import Store, read_record_file, record_bytes
 from benchmark.run.grid import Grid
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
@@ -59,7 +59,7 @@ def doubt_health(grid: Grid, columns: Mapping[str, Prepared], store: Store) -> N
             with suppress(Damaged):  # that one is made again as a whole
                 record = read_record_file(file) or {}
                 if record.get("health"):
-                    write_atomic(file, record_bytes(record | {"health_sample": {WINDOWS_SHA256: ""}}))
+                    write_atomic(file, record_bytes(record | {"health_sample": {WINDOWS_SHA256: ""}, HEALTH_AGAIN: {}}))
 
 
 def spans_behind(prepared: Prepared) -> list[Span]:

@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 import ecg_pretrain_bench as ecg
 from benchmark.cli.main import OK
 from benchmark.data.simulate import simulate
 from benchmark.evaluation import ARRAYS
-from benchmark.training.checkpoint import load_encoder
+from benchmark.training.checkpoint import WEIGHTS, load_encoder
 from methods.encoders.dilated import Dilated
 from methods.encoders.pretrained import SignalFormat
 from methods.in_memory import object_encoder
@@ -83,6 +84,15 @@ def test_each_seed_draws_a_twin_of_its_own(results: Results) -> None:
     for row in ("random+mine", "random+theirs-learns"):
         assert not np.array_equal(probabilities(results, row, 41), probabilities(results, row, 42))
     assert results.verdict()[0].startswith("Better than the untrained encoder (mine, untrained)")
+
+
+def test_batch_normalisation_of_a_twin_has_statistics_of_training_windows(judge: Callable[..., Results]) -> None:
+    normalised = nn.Sequential(external_models.convolution_of("learns"), nn.BatchNorm1d(6), nn.AdaptiveMaxPool1d(1))
+    results = judge({"normalised": nn.Sequential(normalised, nn.Flatten())}, seeds=[41])
+    (key,) = {row.pretrain_key for row in results.rows.values() if row.variant == "random+normalised"}
+    stored = load_file(results.stores[0].pretrained / key / WEIGHTS)
+    assert stored["network.0.1.num_batches_tracked"] == 1
+    assert stored["network.0.1.running_mean"].abs().min() > 0
 
 
 def test_an_encoder_of_the_suite_scores_as_its_row(judge: Callable[..., Results], results: Results) -> None:
