@@ -13,7 +13,7 @@ from benchmark.results.names import LINEAR, OVERALL, is_untrained
 from benchmark.results.store import Plan
 from reports.comparison import among_methods
 from reports.inference import TableStatistics, baseline_claims, differences, median_detectable
-from reports.layouts import Layout
+from reports.layouts import Layout, role_of
 from reports.results import Run
 from reports.words import (
     and_text,
@@ -77,9 +77,12 @@ def what_varies(results: Run, layout: Layout) -> str:
     if seeds == 1:
         return f"One seed: one pretraining of each method, on {subsets} and the same test patients."
     if plan.config["protocol"] == "strict":
+        rows, same = "every method", "the corpus"
+        if any(role_of(plan, row).get("external") for row in layout.variants):
+            rows, same = "every other method", "the weights from outside, the corpus"
         return (
-            f"Each of the {seeds} seeds has its own pretraining of every method and its own {subsets}; the corpus and "
-            "the test patients are the same."
+            f"Each of the {seeds} seeds has its own pretraining of {rows} and its own {subsets}; {same} and the test "
+            "patients are the same."
         )
     varied = "the training on labels and the untrained encoder"
     if layout.evaluation in DETERMINISTIC:

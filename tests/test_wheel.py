@@ -113,8 +113,8 @@ def test_the_wheel_lists_what_it_brings(installed: Installed, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", CONFIGS)
-def test_the_wheel_has_every_config(installed: Installed, config: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("config", ["demo", "own"])
+def test_the_wheel_estimates_a_config(installed: Installed, config: str, tmp_path: Path) -> None:
     tried = completed(installed.program, "--config", config, "--dry-run", cwd=tmp_path)
     if config == "own":
         assert tried.stderr.startswith("error: "), "it needs a card"
