@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark import load_encoder
 from benchmark.cli import export
 from benchmark.cli.export import describe
 from benchmark.cli.main import OK, USAGE
@@ -30,6 +29,7 @@ from benchmark.run.datasets import make_plan
 from benchmark.training import checkpoint
 from benchmark.training.checkpoint import SOURCE, WEIGHTS
 from benchmark.training.probes import features
+from ecg_pretrain_bench import load_encoder
 from methods.encoders import get_encoder
 from run_benchmark import main
 from tests.benchmark.embedding.exported import RATE, export_encoder, recording

@@ -12,7 +12,6 @@ import torch
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 
-from benchmark import load_encoder
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data.corpus import trials_of
@@ -22,6 +21,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.embedding import MODEL, read_description, recordings_of, windows_of
 from benchmark.training.checkpoint import SOURCE
 from benchmark.training.probes import features
+from ecg_pretrain_bench import load_encoder
 from methods.encoders import get_encoder
 from tests.basic import BASIC
 from tests.benchmark.embedding.exported import RATE, export_encoder, recording
