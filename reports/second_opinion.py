@@ -96,7 +96,7 @@ def compare_predictions(predictions: pd.DataFrame, further: Sequence[str] = ()) 
     >>> lines = [("r1", "p1", 0, 0.1, "ours"), ("r2", "p2", 1, 0.8, "ours"), ("r3", "p3", 1, 0.6, "ours")]
     >>> columns = ["recording", "patient", "label", "score", "model"]
     >>> scores = compare_predictions(pd.DataFrame(lines, columns=columns)).scores
-    >>> float(scores.set_index("metric")["mean"]["auroc"])
+    >>> float(scores.set_index("metric").at["auroc", "mean"])
     1.0
     """
     written = predictions.reset_index(drop=True)
