@@ -21,6 +21,8 @@ from benchmark.results.metrics import COLUMNS, METRICS, RECALLS, decide, per_rec
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import Predictions
 
+LARGEST = 4_000_000
+"""Comparisons of lines that are held at a time."""
 Score = Callable[[Ints, Floats, Positions, bool], Doubles]
 """Truth and probability (n, C), patient (n,), whether a line can have several labels -> (1 + P,) or (1 + P, C)."""
 
@@ -207,9 +209,22 @@ def _number_below(ordered: Floats, score: Floats) -> Doubles:
 
 def _average_precision(positive: Bools, score: Floats, patient: Positions) -> Doubles:
     """Compute the mean over the positive lines of the precision at their probability: (1 + P,)."""
-    order = np.argsort(-score, kind="stable")  # (n,)
-    positive, score, patient = positive[order], score[order], patient[order]
-    return np.array([precision_of_ranking(positive[rest], score[rest]) for rest in _remaining(patient)])
+    by_patient = np.argsort(patient, kind="stable")  # (n,)
+    positive, score, patient = positive[by_patient], score[by_patient], patient[by_patient]
+    starts = np.flatnonzero(np.diff(patient, prepend=-1))  # (P,) first line of each patient
+    precision = np.zeros(1 + len(starts))  # (1 + P,) sums over positive lines
+    for lines in np.array_split(np.flatnonzero(positive), 1 + positive.sum() * len(score) // LARGEST):
+        is_above = score >= score[lines][:, None]  # (k, n) lines at or above the score of a positive one
+        counts = np.add.reduceat(is_above, starts, axis=1, dtype=np.int64)  # (k, P) those of each patient
+        hits = np.add.reduceat(is_above & positive, starts, axis=1, dtype=np.int64)  # (k, P)
+        every, every_hit = counts.sum(axis=1, keepdims=True), hits.sum(axis=1, keepdims=True)  # (k, 1)
+        is_other = patient[lines][:, None] != np.arange(len(starts))  # (k, P)
+        of_others = shares(every_hit - hits, np.maximum(every - counts, 1)) * is_other
+        precision[0] += (every_hit / every).sum()
+        precision[1:] += of_others.sum(axis=0)
+    signs = _sums(np.stack([positive, ~positive], axis=1), patient)  # (1 + P, 2)
+    precision[signs.min(axis=1) == 0] = np.nan
+    return shares(precision, signs[:, 0])
 
 
 def precision_of_ranking(positive: Bools, score: Floats) -> float:
