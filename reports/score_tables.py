@@ -80,7 +80,7 @@ class Style(NamedTuple):
     tie: str
     mark: str
     interval: str = " ({} to {})"
-    """Of the headline."""
+    """Interval of the headline."""
 
 
 def make_table(results: Run, layout: Layout, unit: str, statistics: TableStatistics) -> Table:

@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
     against: Sequence[str] = ()
     """A sentence for each reference, and one for the baselines."""
     among: str = ""
-    """Which method is the highest, and of which others that is shown."""
+    """Sentence on the highest method, and the others that it is shown to be above."""
     limits: str = ""
     """What varies and what does not, and what does not follow."""
     differences: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""Which pretraining of a store a name means: a row, or the key of one; of several seeds the best on validation."""
+"""The pretraining of a store that a name means: a row, or the key of one; of several seeds the best on validation."""
 
 from __future__ import annotations
 

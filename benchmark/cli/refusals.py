@@ -36,7 +36,7 @@ class Need(NamedTuple):
 
     part: str
     packages: tuple[str, ...]
-    """With one of them it may do."""
+    """Packages that serve, one of which is needed."""
     otherwise: str
     """What does without it."""
 

@@ -112,8 +112,8 @@ class Arrays:
             "name": self.name, "title": self.title or self.name, "signals": signals, "table": table,
         }  # fmt: skip
         if self.y is not None:
-            found = sorted({*map(str, np.asarray(self.y).tolist())} - {"", "nan", "None"})
-            card["labels"] = {"classes": list(map(str, self.classes or found))}
+            present = sorted({*map(str, np.asarray(self.y).tolist())} - {"", "nan", "None"})
+            card["labels"] = {"classes": list(map(str, self.classes or present))}
             if not self.multi:
                 card["labels"]["column"] = "label"
         return card
