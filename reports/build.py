@@ -34,7 +34,7 @@ from benchmark.results.store import PlannedCell
 from reports.columns import ScoreColumn, UnequalTestSets, score_columns
 from reports.comparison import RowComparison, comparison_of
 from reports.footers import UNLABELLED
-from reports.inference import TableStatistics, intervals, statistics_of
+from reports.inference import TableStatistics, intervals, pairwise, statistics_of
 from reports.jackknife import precision_of_ranking
 from reports.latex import latex_file
 from reports.layouts import evaluations_of, layouts
@@ -56,6 +56,8 @@ from reports.words import (
 if TYPE_CHECKING:
     from reports.figures import Figure
 
+COMPARED_RECALLS = ("recall@1", "patient_auroc")
+"""Scores of patient retrieval in which rows are tested against each other."""
 CLASS_ID = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
 OF_A_CLASS = ("auroc", "auprc", "f1")
 CHOSEN = ("lr", "best_epoch", "C", "neighbours", "penalty", "leaf_windows", "best_iteration")
@@ -101,9 +103,10 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     problems += tested.problems
     classes = class_scores(results, units)
     costs = costs_table(results)
-    retrieval = TableStatistics().intervals
+    retrieval, recall_pairs = TableStatistics().intervals, TableStatistics().pairs
     try:
         retrieval = retrieval_scores(results, units[0])
+        recall_pairs = retrieval_pairs(results)
     except UnequalTestSets as problem:
         problems.append(f"patient retrieval: {problem}")
     retrieved, retrieved_text = retrieval_table(results, retrieval)
@@ -124,6 +127,7 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     if len(retrieval):
         contents["results.md"] += f"\n## Patient retrieval\n\n{retrieved_text}\n\n{markdown_table(retrieved)}\n"
         contents["retrieval.csv"] = csv(retrieval)
+        contents["retrieval-pairs.csv"] = csv(recall_pairs)
     write_files(out, contents)
     figures: list[Figure] = []
     try:
@@ -291,10 +295,12 @@ def class_tables(frame: pd.DataFrame, results: Run) -> dict[str, pd.DataFrame]:
 
 
 RETRIEVAL_TEXT = (
-    "Share (%) of the test recordings whose nearest other test recording, or one of whose nearest five, is of the same "
-    "patient, by the cosine of frozen features (means over windows). Patients with several test recordings alone; in "
-    "brackets 95 % intervals over these patients and the seeds. Chance: recordings drawn at random. Linear probe: at "
-    "the smallest label share."
+    "Recall@1 and Recall@5: share (%) of the test recordings whose nearest other test recording, or one of whose "
+    "nearest five, is of the same patient, by the cosine of frozen features (means over windows). Same-patient AUROC: "
+    "how often a recording of the patient is nearer than one of somebody else, whatever their number. Means over the "
+    "patients with several test recordings; in brackets 95 % intervals over these patients and the seeds. Chance: "
+    "recordings drawn at random. Linear probe: at the smallest label share. `retrieval-pairs.csv` has the tests of "
+    "pairs of rows."
 )
 
 
@@ -318,6 +324,17 @@ def retrieval_scores(results: Run, unit: str) -> pd.DataFrame:
         if column.metric == OVERALL:
             columns.append(column)
     return intervals(columns)
+
+
+def retrieval_pairs(results: Run) -> pd.DataFrame:
+    """Test the differences in recall and same-patient AUROC of each pair of compared rows, as of `pairwise`.
+
+    Raises UnequalTestSets where an encoder from outside lacks recordings.
+    """
+    layout = next(layouts(results.plan, RETRIEVAL), None)
+    if layout is None:
+        return TableStatistics().pairs
+    return pairwise(list(score_columns(results, layout.cells, COMPARED_RECALLS, RECORDING)), layout.baselines)
 
 
 def retrieval_table(results: Run, scores: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.arrays import Bools, Doubles, Floats, Ints, Positions
-from benchmark.results.metrics import COLUMNS, METRICS, RECALLS, decide, per_recording, shares
+from benchmark.results.metrics import COLUMNS, METRICS, RECALLS, decide, per_recording, pooled_by, shares
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import Predictions
 
@@ -142,10 +142,11 @@ def brier(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> 
 
 
 def mean_of(column: int) -> Score:
-    """Return the score that is the mean of a column of predictions."""
+    """Return the score that is the mean over patients of the mean of a column of their predictions."""
 
     def score(truth: Ints, hits: Floats, patient: Positions, multi: bool) -> Doubles:
-        return _mean(hits[:, [column]], patient)
+        means = pooled_by(patient, hits[:, [column]], "mean")  # (P, 1)
+        return _mean(means, np.arange(len(means)))
 
     return score
 

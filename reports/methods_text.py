@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import (
+    COMBINED,
     CRITERIA,
     EVALUATION_FACTS,
     EVALUATION_TITLES,
@@ -59,7 +60,7 @@ CHOSEN_AMONG = {
 """Key of an evaluation's section, whose values are candidates -> what they are."""
 CHOSEN_UP_TO = {"epochs": "epoch", "iterations": "number of trees"}
 """Key of an evaluation's section, its most -> what is chosen up to it."""
-BOOSTED = (FEATURES, HEART_RATE, QRS_AMPLITUDE)
+BOOSTED = (COMBINED, FEATURES, HEART_RATE, QRS_AMPLITUDE)
 CRITERION_WORDS = {"f1": "macro F1", "log_likelihood": "the mean log-likelihood"}
 VALIDATED = {
     "whole": "all of the validation patients",

@@ -39,16 +39,16 @@ ROOMS = (
     Room("Python", PYTHON, 5.7),
     Room("methods", ("methods",), 21.8),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.9),
-    Room("training", ("benchmark/training",), 10.8),
+    Room("training", ("benchmark/training",), 11.6),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 19.3),
-    Room("results", ("benchmark/results",), 9.8),
+    Room("results", ("benchmark/results",), 9.9),
     Room("reports", ("reports",), 38.4),
     Room("config", ("benchmark/config",), 6.9),
     Room("command line", ("run_benchmark.py", "benchmark/cli"), 22.7),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.6),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 182.0)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 182.8)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

@@ -359,8 +359,8 @@ class Settings(Section):
     knn: Knn = Knn()
     supervised: Supervised = Supervised()
     evaluate: Listed[str] = [FINETUNE]
-    """A table each. finetune: encoder and head; linear, knn, attention: a frozen encoder; retrieval: of whose
-    patients, beside another (page 'Protocols and statistics')."""
+    """A table each. finetune: encoder and head; linear, knn, attention, combined, erased, erased-random: a frozen
+    encoder; retrieval: of whose patients, beside another (page 'Protocols and statistics')."""
     ratios: Listed[Ratio] = [0.3, 0.1, 0.01]
     """Shares of the training labels, in (0, 1]."""
     seeds: Listed[Seed] = [41, 42, 43, 44, 45]

@@ -234,11 +234,11 @@ FURTHER = tuple(name for name, metric in METRICS.items() if metric.kind == "furt
 """Metrics that reports compute from the stored predictions."""
 THRESHOLDED = tuple(name for name, metric in METRICS.items() if metric.kind == "thresholded")
 """Metrics of decisions by thresholds that validation chooses."""
-RECALLS = ("recall@1", "recall@5", "chance@1", "chance@5")
-"""Scores of patient retrieval: means of the columns of its predictions (n, 4)."""
+RECALLS = ("recall@1", "recall@5", "patient_auroc", "chance@1", "chance@5")
+"""Scores of patient retrieval: means over patients of the columns of its predictions (n, 5)."""
 NO_OTHER = "no test patient has several recordings"
 TITLES = {name: metric.title for name, metric in METRICS.items()} | {name: name.capitalize() for name in RECALLS}
-TITLES |= {OVERALL: "Overall"}
+TITLES |= {OVERALL: "Overall", "patient_auroc": "Same-patient AUROC"}
 
 
 class Headline(NamedTuple):
@@ -321,11 +321,15 @@ def score(
     return scores
 
 
-def score_retrieval(hits: Floats) -> Scores:
-    """Score the hits (n, 4) of the recordings whose patient has others."""
+def score_retrieval(hits: Floats, patient: Texts) -> Scores:
+    """Score the hits (n, 5) of the recordings whose patient (n,) has others: the mean of the means of the patients.
+
+    A mean over recordings would be that of the few patients who have many.
+    """
     if not len(hits):
         return Scores(dict.fromkeys(RECALLS), dict.fromkeys(RECALLS, NO_OTHER))
-    return Scores(dict(zip(RECALLS, hits.astype(np.float64).mean(axis=0).tolist(), strict=True)), {})
+    means = pooled_by(np.unique(patient, return_inverse=True)[1], hits.astype(np.float64), "mean")  # (P, 5)
+    return Scores(dict(zip(RECALLS, means.mean(axis=0).tolist(), strict=True)), {})
 
 
 def score_both_units(

@@ -92,12 +92,18 @@ class EvaluationFacts(NamedTuple):
     """Whether the encoder stays as it is: the baseline `frozen` then equals `random`."""
 
 
-FINETUNE, LINEAR, RETRIEVAL = "finetune", "linear", "retrieval"
+FINETUNE, LINEAR, COMBINED, RETRIEVAL = "finetune", "linear", "combined", "retrieval"
+ERASED, ERASED_RANDOM = "erased", "erased-random"
 EVALUATION_FACTS = {
     FINETUNE: EvaluationFacts("Fine-tuned", "encoder and a new head, trained together", frozen=False),
     LINEAR: EvaluationFacts("Linear probe", "logistic regression on frozen features", frozen=True),
     "knn": EvaluationFacts("Nearest neighbours", "vote of the nearest frozen features, by cosine", frozen=True),
     "attention": EvaluationFacts("Attention head", "a learned query over frozen steps, a linear layer", frozen=True),
+    COMBINED: EvaluationFacts("With beat features", "boosting on beat features and frozen features", frozen=True),
+    ERASED: EvaluationFacts("Identity erased", "linear probe without directions that tell patients apart", frozen=True),
+    ERASED_RANDOM: EvaluationFacts(
+        "Random directions erased", "linear probe without as many random directions", frozen=True
+    ),
     RETRIEVAL: EvaluationFacts("Patient retrieval", "whether frozen features tell the patient again", frozen=True),
 }
 """Evaluation of a pretrained encoder; benchmark.training.evaluations has its function."""

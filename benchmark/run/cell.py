@@ -94,7 +94,7 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
     elif cell.evaluation == RETRIEVAL:
         predictions = of_queries(predictions)
-        scores = {RECORDING: score_retrieval(predictions.probability)}
+        scores = {RECORDING: score_retrieval(predictions.probability, predictions.patient)}
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
         headline = HEADLINES[spec.protocol]
@@ -227,7 +227,7 @@ def merged(data: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome], *
 
 
 def of_queries(hits: Predictions) -> Predictions:
-    """Take a line per recording, by name, of those whose patient has others, from hits (n, 4) of windows."""
+    """Take a line per recording, by name, of those whose patient has others, from hits (n, 5) of windows."""
     first = np.unique(hits.recording, return_index=True)[1]  # (R,)
     queries = first[np.isfinite(hits.probability[first, 0])]  # (Q,)
     return hits.taken(queries)
@@ -253,7 +253,7 @@ def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
     outcome, notes, missing = learn(inputs, external, known), missing_notes(task, external), None
     if inputs.cell.evaluation == RETRIEVAL:  # a recording without windows is no query
         notes = [note.partition(":")[0] for note in notes]
-        missing = np.full(len(RECALLS), np.nan, np.float32)  # (4,)
+        missing = np.full(len(RECALLS), np.nan, np.float32)  # (5,)
     predictions = predictions_for(outcome.probability, external.test, task.test, task, missing)
     if missing is None:
         validation = predictions_for(outcome.validation, external.validation, task.validation, task)

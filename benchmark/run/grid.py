@@ -23,6 +23,7 @@ from benchmark.data.splits import TaskSpec
 from benchmark.machine import Machine, stream
 from benchmark.results.files import digest
 from benchmark.results.names import (
+    COMBINED,
     EVALUATION_FACTS,
     FINETUNE,
     FROZEN,
@@ -280,9 +281,16 @@ def subsets_of(config: Config, table: str, ratio: float) -> int:
 
 
 def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
-    """Return why a row has no cells, by evaluation: fine-tuning of an encoder whose weights get no gradients."""
-    reason = variant.external.frozen if variant.external else ""
-    return {table: f"it cannot be fine-tuned: {reason}" for table in tables if reason and not is_frozen(table)}
+    """Return why a row of an encoder from outside has no cells, by evaluation."""
+    if variant.external is None:
+        return {}
+    reasons = {}
+    for table in tables:
+        if table == COMBINED:
+            reasons[table] = "it reads other windows than those whose beat features are measured"
+        elif variant.external.frozen and not is_frozen(table):
+            reasons[table] = f"it cannot be fine-tuned: {variant.external.frozen}"
+    return reasons
 
 
 def make_grid(

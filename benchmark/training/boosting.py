@@ -1,5 +1,7 @@
 """The row `features`: gradient boosting on hand-crafted beat features, the classical baseline; and rows of one of them.
 
+The evaluation `combined` boosts on the same beat features with the features of a frozen encoder beside them.
+
 It uses the same windows (at 250 Hz), labels and splits as the encoders, and minimises the same unweighted
 cross-entropy. Leaf size and iteration are those with the best validation score in the protocol's unit, the first of
 equals. The seed draws the features available to each split.
@@ -8,7 +10,7 @@ equals. The seed draws the features available to each split.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
 
 import numpy as np
@@ -30,10 +32,18 @@ FEATURES: dict[tuple[bytes, int], Floats] = {}
 """SHA-256 of a window and its rate -> its features (F,), of the last dataset of this process: cells share windows."""
 
 
-def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int, measures: str = "features") -> Outcome:
+def boost(
+    task: Task,
+    settings: Boosting,
+    *,
+    rate: int = FS,
+    seed: int,
+    measures: str = "features",
+    beside: Sequence[Floats] = (),
+) -> Outcome:
     """Boost trees on the features of the labelled windows and predict the test windows with the best leaf size.
 
-    measures: the row, which reads all features or one of them.
+    measures: the row, which reads all features or one of them. beside: further features (n, K) of each side.
     A single-label task gets one softmax model, a multi-label one a binary model per class. Classes without a labelled
     window get probability 0.
     """
@@ -41,6 +51,8 @@ def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int, measures
 
     forget_others(task.test, rate)
     sides = [read_by(measures, features_of(side, rate)) for side in task.sides().values()]
+    if beside:
+        sides = [np.hstack(features) for features in zip(sides, beside, strict=True)]
     train, validation, test = sides  # (n, F) each
     with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
         models = [fit(train, task, settings, leaf, seed) for leaf in settings.leaf_windows]

@@ -10,6 +10,9 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.data.task import Task
 from benchmark.results.names import (
+    COMBINED,
+    ERASED,
+    ERASED_RANDOM,
     FEATURES,
     FINETUNE,
     HEART_RATE,
@@ -23,7 +26,14 @@ from benchmark.results.names import (
 from benchmark.training.boosting import boost
 from benchmark.training.finetune import Outcome, finetune
 from benchmark.training.minirocket import minirocket
-from benchmark.training.probes import EvaluationCache, knn_probe, linear_probe, patient_retrieval
+from benchmark.training.probes import (
+    EvaluationCache,
+    erased_probe,
+    knn_probe,
+    linear_probe,
+    patient_retrieval,
+    principal_components,
+)
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 
@@ -32,7 +42,10 @@ VERSIONS = {
     LINEAR: 3,
     "attention": 2,
     "knn": 2,
-    RETRIEVAL: 1,
+    COMBINED: 1,
+    ERASED: 1,
+    ERASED_RANDOM: 1,
+    RETRIEVAL: 2,
     SUPERVISED: 2,
     VALIDATION: 3,
     FEATURES: 4,
@@ -43,7 +56,8 @@ VERSIONS = {
 """Evaluation -> results version: raised with any change that can move a number."""
 STRICT_RAISE = 2
 """What `strict` adds to the version of an evaluation that is judged on classes."""
-SECTIONS = {VALIDATION: LINEAR} | dict.fromkeys((FEATURES, HEART_RATE, QRS_AMPLITUDE), "boosting")
+SECTIONS = dict.fromkeys((VALIDATION, ERASED, ERASED_RANDOM), LINEAR)
+SECTIONS |= dict.fromkeys((COMBINED, FEATURES, HEART_RATE, QRS_AMPLITUDE), "boosting")
 """Evaluation -> the config section that has its settings, where its name is another."""
 
 
@@ -90,6 +104,12 @@ def evaluate(
         return knn_probe(encoder, task, config.knn, cache)
     if evaluation in (LINEAR, VALIDATION):
         return linear_probe(encoder, task, config.linear.strengths, cache)
+    if evaluation in (ERASED, ERASED_RANDOM):
+        drawn_by = seed if evaluation == ERASED_RANDOM else None
+        return erased_probe(encoder, task, config.linear.strengths, cache, drawn_by)
+    if evaluation == COMBINED:
+        beside = principal_components(encoder, task, cache)
+        return boost(task, config.boosting, rate=config.data.rate, seed=seed, beside=beside)
     settings = config.finetuning(method) if evaluation == FINETUNE else getattr(config, evaluation)
     return finetune(encoder, task, settings, seed=seed, precision=cache.precision)
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data.task import ProbeWindows
+from benchmark.results.metrics import area_under_curve
 from benchmark.results.names import MEASURES
 from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
@@ -136,21 +137,36 @@ QUERIES = 256
 
 
 def patient_hits(features: Tensor, patient: Tensor) -> Tensor:
-    """Tell whether the nearest, and the nearest five, of all other recordings hold one of the patient: (R, 4).
+    """Tell whether the nearest, and the nearest five, of all other recordings hold one of the patient: (R, 5).
 
-    The last two columns are what chance gives. Of equally near ones as many are drawn as fit. NaN where the patient has
-    no other recording. features: (R, K), a line per recording; patient: (R,).
+    The third column is the AUROC of the cosine between recordings of the patient and others, which does not depend on
+    their number as recall does; the last two are what chance gives to recall. Of equally near ones as many are drawn as
+    fit. NaN where the patient has no other recording. features: (R, K), a line per recording; patient: (R,).
     """
     z = unit_length(features.double())  # (R, K)
     everyone = torch.arange(len(patient))  # (R,)
     ranks = [min(rank, len(patient) - 1) for rank in RANKS]
-    probability = torch.full((len(patient), 2 * len(RANKS)), math.nan)  # (R, 4)
+    probability = torch.full((len(patient), 2 * len(RANKS) + 1), math.nan)  # (R, 5)
     queries = everyone[patient.bincount()[patient] > 1]  # (Q,)
     for query in torch.split(queries, QUERIES) if len(queries) else ():
         candidates = query[:, None] != everyone  # (q, R)
         correct = candidates & (patient[query][:, None] == patient)  # (q, R)
         cosine = z[query] @ z.T  # (q, R)
         columns = [hits(nearest(cosine, candidates, rank), correct, rank) for rank in ranks]  # of (q,)
+        columns.append(areas(cosine, candidates, correct))
         columns += [hits(candidates, correct, rank) for rank in ranks]
         probability[query] = torch.stack(columns, dim=1)
     return probability
+
+
+def areas(cosine: Tensor, candidates: Tensor, correct: Tensor) -> Tensor:
+    """Compute for each row of (n, m) the area under the ROC curve of the cosines of correct and other candidates: (n,).
+
+    1/2 where every candidate is correct.
+    """
+    areas_of_rows = []
+    for scores, allowed, signs in zip(cosine, candidates, correct, strict=True):
+        sign = signs[allowed].long().numpy()  # (c,)
+        is_defined = 0 < sign.sum() < len(sign)
+        areas_of_rows.append(area_under_curve(sign, scores[allowed].numpy()) if is_defined else 0.5)
+    return torch.tensor(areas_of_rows)

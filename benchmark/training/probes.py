@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,18 @@ from torch import Tensor
 
 from benchmark.config.schema import Knn
 from benchmark.data.task import Task, Windows
+from benchmark.machine import stream
 from benchmark.results.arrays import Floats, Ints
 from benchmark.results.metrics import pooled_by
 from benchmark.training.finetune import Outcome, in_batches, validation_score
 from benchmark.training.health import patient_hits
 from methods.encoders.base import Encoder
+
+DIRECTIONS = 8
+"""Directions that the evaluations `erased` and `erased-random` project out of frozen features."""
+COMPONENTS = 16
+"""Principal components of frozen features that are boosted. Each split draws among a share of all columns, which more
+components would take from the beat features."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +66,13 @@ def cached_features(encoder: Encoder, sides: Collection[Windows], cache: Evaluat
 def patient_retrieval(encoder: Encoder, test: Windows, cache: EvaluationCache) -> Outcome:
     """Tell whether a test recording's patient is that of the nearest others, by the cosine of frozen features.
 
-    A recording's features are the mean of its windows'. Returns the hits (n, 4) of `patient_hits` for each window.
+    A recording's features are the mean of its windows'. Returns the hits (n, 5) of `patient_hits` for each window.
     """
     (pooled,) = cached_features(encoder, [test], cache)
     _, first, recording = np.unique(test.recording, return_index=True, return_inverse=True)  # (R,), (n,)
     patient = np.unique(test.patient[first], return_inverse=True)[1]  # (R,)
     means = torch.from_numpy(pooled_by(recording, pooled, "mean"))  # (R, K)
-    hits = patient_hits(means, torch.from_numpy(patient)).numpy()  # (R, 4)
+    hits = patient_hits(means, torch.from_numpy(patient)).numpy()  # (R, 5)
     return Outcome(hits[recording], hits[:0], {})
 
 
@@ -74,14 +81,58 @@ def linear_probe(encoder: Encoder, task: Task, strengths: Sequence[float], cache
     sides = list(task.sides().values())
     key = (*strengths, task.multi, *[side.content for side in sides])
     if key not in cache.outcomes:
-        train, validation, test = cached_features(encoder, sides, cache)
-        probes = [fit_regression(train, task.train.truth(), strength, task.multi) for strength in strengths]
-        chosen_on = [probe(validation) for probe in probes]
-        scores = [validation_score(probability, task) for probability in chosen_on]
-        best = int(np.argmax(scores))
-        training = {"C": strengths[best], f"validation_{task.criterion}": scores}
-        cache.outcomes[key] = Outcome(probes[best](test), chosen_on[best], training)
+        cache.outcomes[key] = best_regression(cached_features(encoder, sides, cache), task, strengths)
     return cache.outcomes[key]
+
+
+def best_regression(sides: Sequence[Floats], task: Task, strengths: Sequence[float]) -> Outcome:
+    """Fit a logistic regression on the features (n, K) of the labelled side for each C and predict with the best."""
+    train, validation, test = sides
+    probes = [fit_regression(train, task.train.truth(), strength, task.multi) for strength in strengths]
+    chosen_on = [probe(validation) for probe in probes]
+    scores = [validation_score(probability, task) for probability in chosen_on]
+    best = int(np.argmax(scores))
+    training = {"C": strengths[best], f"validation_{task.criterion}": scores}
+    return Outcome(probes[best](test), chosen_on[best], training)
+
+
+def erased_probe(
+    encoder: Encoder, task: Task, strengths: Sequence[float], cache: EvaluationCache, drawn_by: int | None
+) -> Outcome:
+    """Run the linear probe on features without the directions that tell patients of the same labels apart.
+
+    They are orthogonal, and projected out of the standardised features. drawn_by: a seed of as many random directions
+    in their stead. Where fewer than nine labelled patients have several recordings, there are fewer, which a note says.
+    """
+    sides = cached_features(encoder, task.sides().values(), cache)
+    mean, deviation = sides[0].mean(axis=0), sides[0].std(axis=0) + 1e-6  # (K,) each
+    scaled = [(side - mean) / deviation for side in sides]  # (n, K) each
+    directions = identity_directions(scaled[0], task.train)  # (K, D)
+    if drawn_by is not None:
+        draws = np.random.default_rng(stream("erased", drawn_by)).normal(size=directions.shape)
+        directions = np.linalg.qr(draws).Q  # (K, D)
+    outcome = best_regression([side - side @ directions @ directions.T for side in scaled], task, strengths)
+    count = directions.shape[1]
+    if count < DIRECTIONS:
+        return replace(outcome, notes=[*outcome.notes, f"{count} of {DIRECTIONS} directions erased: few patients"])
+    return outcome
+
+
+def identity_directions(x: Floats, train: Windows) -> Floats:
+    """Return orthonormal directions (K, <= 8) of features (n, K) in which patients of the same labels differ most.
+
+    They are the principal directions of the means of the patients with several recordings, after the mean of all
+    recordings with the same labels has been subtracted.
+    """
+    _, first, number = np.unique(train.recording, return_index=True, return_inverse=True)  # (R,), (n,)
+    means = pooled_by(number, x, "mean")  # (R, K)
+    labels = np.unique(train.truth()[first], axis=0, return_inverse=True)[1]  # (R,)
+    residual = means - pooled_by(labels, means, "mean")[labels]  # (R, K)
+    patient = np.unique(train.patient[first], return_inverse=True)[1]  # (R,)
+    of_patients = pooled_by(patient, residual, "mean")[np.bincount(patient) > 1]  # (P, K)
+    centred = of_patients - of_patients.mean(axis=0) if len(of_patients) else of_patients
+    count = max(0, min(DIRECTIONS, len(centred) - 1))
+    return np.asarray(np.linalg.svd(centred, full_matrices=False).Vh[:count].T)
 
 
 def fit_regression(x: Floats, target: Ints, strength: float, multi: bool) -> Callable[[Floats], Floats]:
@@ -111,6 +162,19 @@ def fit_regression(x: Floats, target: Ints, strength: float, multi: bool) -> Cal
         return probability
 
     return probe
+
+
+def principal_components(encoder: Encoder, task: Task, cache: EvaluationCache) -> list[Floats]:
+    """Reduce the frozen features of each side to the principal components (n, <= 16) of the labelled windows."""
+    from sklearn.decomposition import PCA  # here, because it loads slowly
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    sides = cached_features(encoder, task.sides().values(), cache)
+    components = min(COMPONENTS, *sides[0].shape)
+    model = make_pipeline(StandardScaler(), PCA(components, svd_solver="full")).fit(sides[0])
+    empty = np.empty((0, components), np.float32)
+    return [model.transform(side) if len(side) else empty for side in sides]
 
 
 def knn_probe(encoder: Encoder, task: Task, settings: Knn, cache: EvaluationCache) -> Outcome:

@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import t as student
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
@@ -233,8 +234,8 @@ def test_patient_retrieval_has_intervals_over_patients_and_accuracy_beside_it(
     root = write_store(complete=True, alter_plan=lambda plan: replace(plan, cells=[*plan.cells, *cells]))
     patient = np.repeat(np.arange(9), 2)  # (n,)
     for number, cell in enumerate(cells):
-        hits = np.random.default_rng(number).integers(0, 2, (18, 4)).astype(np.float32)[: 18 * (number % 2 == 0)]
-        ids, scored = np.char.add("r", np.arange(len(hits)).astype(str)), score_retrieval(hits)
+        hits = np.random.default_rng(number).integers(0, 2, (18, 5)).astype(np.float32)[: 18 * (number % 2 == 0)]
+        ids, scored = np.char.add("r", np.arange(len(hits)).astype(str)), score_retrieval(hits, patient[: len(hits)])
         row = replace(row_of(cell), scores={"recording": scored.values}, undefined={"recording": scored.undefined})
         Store(root).save_row(
             row, Predictions(hits, np.ones((len(hits), 2), np.int64), ids, patient[: len(hits)].astype(str))
@@ -242,13 +243,17 @@ def test_patient_retrieval_has_intervals_over_patients_and_accuracy_beside_it(
     build_report(load(root), tmp_path / "out")
     text, page = ((tmp_path / "out" / name).read_text() for name in ("results.md", "report.html"))
     assert "–: Chapman: no test patient has several recordings." in text
-    hit = np.random.default_rng(2).integers(0, 2, (18, 4))[:, 0]  # of PMQ on PTB-XL, (n,)
+    hit = np.random.default_rng(2).integers(0, 2, (18, 5))[:, 0]  # of PMQ on PTB-XL, (n,)
     left_out = np.array([hit[patient != one].mean() for one in range(9)])  # (P,)
     half = student.isf(0.025, 8) * np.sqrt(8 / 9 * ((left_out - left_out.mean()) ** 2).sum())
     interval = f"{100 * hit.mean():.1f} ({100 * (hit.mean() - half):.1f} to {100 * (hit.mean() + half):.1f})"
     line = [cell.strip() for cell in text.splitlines()[-1].split("|")]
-    assert line[1:3] + line[6:8] == ["PMQ", interval, "–", "100.0"]
+    assert line[1:3] + line[7:9] == ["PMQ", interval, "–", "100.0"]
     assert interval in page
+    pairs = pd.read_csv(tmp_path / "out" / "retrieval-pairs.csv").dropna(subset=["difference"]).set_index("metric")
+    assert (pairs["first"] + pairs["second"]).unique().tolist() == ["randompmq"]
+    random, pmq = (np.random.default_rng(seed).integers(0, 2, (18, 5))[:, 2].mean() for seed in (0, 2))
+    assert pairs["difference"]["patient_auroc"] == pytest.approx(random - pmq)
 
 
 def test_pretrainings_stand_by_row_and_seed_and_untrained_encoders_are_one_line(

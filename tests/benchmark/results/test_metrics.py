@@ -150,11 +150,15 @@ def test_what_cannot_be_computed_is_none_with_its_reason() -> None:
     assert (one_class.values["f1"], one_class.values["auroc"]) == (1.0, None)
     assert one_class.undefined == {"auroc": "no class has both signs in the test set"}
     empty = score_both_units(np.empty((0, 3), np.float32), np.empty((0, 3), np.int64), np.array([], str), multi=True)
-    hits = np.array([[1, 1, 0, 0.25], [0, 1, 0, 0.75], [0, 1, 1, 0.5]], np.float32)
-    assert [*score_retrieval(hits).values.values()] == pytest.approx([1 / 3, 1, 1 / 3, 0.5])
     for scores in empty.values():
         assert set(scores.values.values()) == {None}
         assert scores.undefined == dict.fromkeys(scores.values, "no test window")
+
+
+def test_a_patient_with_many_recordings_counts_once_in_retrieval() -> None:
+    hits = np.array([[1, 1, 0, 0.25, 0], [0, 1, 0, 0.75, 0], [0, 1, 1, 0.5, 1]], np.float32)
+    scores = score_retrieval(hits, np.array(["p", "p", "q"])).values
+    assert [*scores.values()] == pytest.approx([1 / 4, 1, 1 / 2, 1 / 2, 1 / 2])
 
 
 def test_a_recording_is_the_mean_or_the_maximum_of_its_windows() -> None:

@@ -39,6 +39,9 @@ def test_names_that_are_stored_stay() -> None:
         "linear": ("Linear probe", True),
         "knn": ("Nearest neighbours", True),
         "attention": ("Attention head", True),
+        "combined": ("With beat features", True),
+        "erased": ("Identity erased", True),
+        "erased-random": ("Random directions erased", True),
         "retrieval": ("Patient retrieval", True),
     }
     own = {"random-frozen": "linear", "features": "features", "supervised": "supervised", "minirocket": "minirocket"}

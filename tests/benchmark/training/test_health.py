@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import pytest
@@ -99,9 +99,14 @@ def test_a_patient_is_retrieved_from_other_recordings_as_in_a_plain_loop() -> No
             right = [bool(patient[j] == patient[i]) for j in near]
             wrong = 12 - sum(right)
             chances = [1 - math.comb(wrong, k) / math.comb(12, k) for k in (1, 5)]
-            assert probability[i].tolist() == pytest.approx([float(right[0]), float(any(right[:5])), *chances])
+            of_patient = [rank for rank, one in enumerate(right) if one]
+            of_others = [rank for rank, one in enumerate(right) if not one]
+            wins = [rank < other for rank, other in product(of_patient, of_others)]
+            expected = [float(right[0]), float(any(right[:5])), sum(wins) / len(wins), *chances]
+            assert probability[i].tolist() == pytest.approx(expected)
     collapsed = patient_hits(torch.ones(13, 3), patient)[:-1]  # all are equally near
-    torch.testing.assert_close(collapsed[:, :2], collapsed[:, 2:])
+    torch.testing.assert_close(collapsed[:, :2], collapsed[:, 3:])
+    assert (collapsed[:, 2] == 0.5).all()
     assert patient_hits(torch.eye(2), torch.tensor([7, 7]))[:, :2].tolist() == [[1, 1]] * 2
     assert patient_hits(torch.eye(2), torch.tensor([0, 1])).isnan().all()
 

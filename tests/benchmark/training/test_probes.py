@@ -19,7 +19,16 @@ from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, SUPERVISED, VAL
 from benchmark.training import probes
 from benchmark.training.evaluations import evaluate
 from benchmark.training.finetune import Outcome
-from benchmark.training.probes import EvaluationCache, features, knn_probe, linear_probe, votes
+from benchmark.training.probes import (
+    EvaluationCache,
+    erased_probe,
+    features,
+    identity_directions,
+    knn_probe,
+    linear_probe,
+    principal_components,
+    votes,
+)
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import RandomInit
 
@@ -48,6 +57,43 @@ def test_each_evaluation_predicts_every_test_window_and_leaves_the_encoder(
     assert outcome.probability.shape == (12, 3)
     np.testing.assert_allclose(outcome.probability.sum(1), 1, rtol=1e-4)
     assert all(torch.equal(value, before[key]) for key, value in encoder.state_dict().items())
+
+
+def test_erased_directions_are_those_in_which_patients_of_equal_labels_differ(make_task: MakeTask) -> None:
+    random = np.random.default_rng(0)
+    train = make_task(THREE * 40, THREE, THREE).train
+    patient = np.arange(120) // 4  # two recordings of two windows each
+    train = replace(train, recording=np.char.add("r", (np.arange(120) // 2).astype(str)), patient=patient.astype(str))
+    truth = np.zeros((120, 3), np.float32)
+    truth[np.arange(120), patient % 3] = 1
+    train = replace(train, target=torch.from_numpy(truth))
+    anatomy = random.normal(0, 5, 30)[patient]
+    x = random.normal(0, 0.1, (120, 6))
+    x[:, 2] += anatomy
+    x[:, 4] += 50 * truth[:, 1]  # what a class is known by is no identity
+    directions = identity_directions(x.astype(np.float32), train)
+    assert directions.shape == (6, 6)
+    np.testing.assert_allclose(directions.T @ directions, np.eye(6), atol=1e-5)
+    assert abs(directions[2, 0]) > 0.99
+    assert abs(directions[4, 0]) < 0.05
+
+
+def test_one_recording_per_patient_leaves_nothing_to_erase_which_a_note_says(
+    encoder: Dilated, make_task: MakeTask
+) -> None:
+    task, cache = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache("float32")
+    outcome = erased_probe(encoder, task, [0.1], cache, None)
+    assert outcome.notes == ["0 of 8 directions erased: few patients"]
+    np.testing.assert_allclose(outcome.probability, linear_probe_(encoder, task, 0.1).probability, atol=1e-4)
+
+
+def test_principal_components_are_those_of_the_labelled_windows(encoder: Dilated, make_task: MakeTask) -> None:
+    task = make_task(THREE * 8, THREE, THREE * 2, noise=2.0)
+    train, validation, test = principal_components(encoder, task, EvaluationCache("float32"))
+    assert (train.shape, validation.shape, test.shape) == ((24, 16), (3, 16), (6, 16))
+    covariance = np.cov(train.T)
+    np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-3)
+    assert (np.diff(np.diag(covariance)) < 1e-6).all()
 
 
 def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windows(
