@@ -17,7 +17,16 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.arrays import Floats, Ints
-from benchmark.results.metrics import METRICS, NO_OTHER, RECALLS, TITLES, area_under_curve, class_f1, macro
+from benchmark.results.metrics import (
+    METRICS,
+    NO_OTHER,
+    RECALLS,
+    TITLES,
+    area_under_curve,
+    average_precision,
+    class_f1,
+    macro,
+)
 from benchmark.results.names import (
     BOTH,
     EVALUATION_TITLES,
@@ -35,7 +44,6 @@ from reports.columns import ScoreColumn, UnequalTestSets, score_columns
 from reports.comparison import RowComparison, comparison_of
 from reports.footers import UNLABELLED
 from reports.inference import TableStatistics, intervals, pairwise, statistics_of
-from reports.jackknife import precision_of_ranking
 from reports.latex import latex_file
 from reports.layouts import evaluations_of, layouts
 from reports.methods_text import bibliography, methods_text
@@ -258,9 +266,7 @@ def ranking_scores(truth: Ints, probability: Floats, part: Ints | None = None) -
         return macro(auroc), macro(precision)
     if not 0 < truth.sum() < len(truth):
         return np.nan, np.nan
-    order = np.argsort(-probability, kind="stable")  # (n,)
-    precision = precision_of_ranking(truth[order] == 1, probability[order])
-    return area_under_curve(truth, probability), precision
+    return area_under_curve(truth, probability), average_precision(truth, probability)
 
 
 def class_tables(frame: pd.DataFrame, results: Run) -> dict[str, pd.DataFrame]:

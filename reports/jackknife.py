@@ -188,20 +188,25 @@ def _area(positive: Bools, score: Floats, patient: Positions) -> Doubles:
     won_as_positive = _number_below(negatives, score)  # (n,)
     lost_as_negative = len(positives) - _number_below(positives, score)  # (n,)
     won = np.where(positive, won_as_positive, lost_as_negative)  # pairs of the line that the positive one wins
-    without = np.bincount(patient, weights=won)  # (P,) counts the pairs within a patient twice
-    by_patient = np.argsort(patient, kind="stable")  # (n,)
-    ends = np.cumsum(np.bincount(patient))  # (P,)
-    for number, lines in enumerate(np.split(by_patient, ends[:-1])):
-        is_positive, scored = positive[lines], score[lines]
-        gaps = scored[is_positive][:, None] - scored[~is_positive]
-        without[number] -= (gaps > 0).sum() + (gaps == 0).sum() / 2
+    with_each = np.bincount(patient, weights=won)  # (P,) counts the pairs within a patient twice
+    of_patient = with_each - _pairs_within(positive, score, patient)  # (P,)
     total = won[positive].sum()
     signs = np.stack([positive, ~positive], axis=1)
     pairs = _sums(signs, patient).prod(axis=1)  # (1 + P,)
-    return shares(np.append(total, total - without), pairs)
+    return shares(np.append(total, total - of_patient), pairs)
 
 
-def _number_below(ordered: Floats, score: Floats) -> Doubles:
+def _pairs_within(positive: Bools, score: Floats, patient: Positions) -> Doubles:
+    """Count the pairs of two lines of each patient that the positive line wins, ties half: (P,)."""
+    values, rank = np.unique(score, return_inverse=True)  # (n,)
+    order = patient * len(values) + rank  # (n,) rises by patient, then by score
+    negatives = np.bincount(patient, weights=~positive)  # (P,)
+    of_patients_before = np.cumsum(negatives) - negatives  # (P,)
+    won = _number_below(np.sort(order[~positive]), order[positive]) - of_patients_before[patient[positive]]
+    return np.asarray(np.bincount(patient[positive], weights=won, minlength=len(negatives)), np.float64)
+
+
+def _number_below(ordered: NDArray[np.generic], score: NDArray[np.generic]) -> Doubles:
     """Count the values, in rising order, that are below each score (n,), an equal one as half."""
     below = np.searchsorted(ordered, score, "left")
     up_to = np.searchsorted(ordered, score, "right")
@@ -226,17 +231,6 @@ def _average_precision(positive: Bools, score: Floats, patient: Positions) -> Do
     signs = _sums(np.stack([positive, ~positive], axis=1), patient)  # (1 + P, 2)
     precision[signs.min(axis=1) == 0] = np.nan
     return shares(precision, signs[:, 0])
-
-
-def precision_of_ranking(positive: Bools, score: Floats) -> float:
-    """Return the average precision of lines (n,) in falling order of their score (n,); NaN without both signs."""
-    if not 0 < positive.sum() < len(positive):
-        return np.nan
-    last = np.append(np.flatnonzero(np.diff(score)), len(score) - 1)  # (K,) the last line of each distinct score
-    hits = np.cumsum(positive)[last]  # (K,)
-    new_hits = np.diff(hits, prepend=0)  # (K,)
-    precision = new_hits * hits / (last + 1)  # (K,) of a line times its new hits
-    return float(precision.sum() / hits[-1])
 
 
 FAST: dict[str, Score] = {

@@ -71,19 +71,32 @@ def f1(truth: Ints, probability: Floats, multi: bool) -> float:
     return macro(class_f1(truth, probability, multi))
 
 
+def hits_by_threshold(sign: Ints, score: Floats) -> tuple[Positions, Positions]:
+    """Count positive samples, and all, at or above each of K distinct scores, the highest first: (K,), (K,)."""
+    order = np.argsort(-score, kind="stable")  # (n,)
+    last = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1)  # (K,) of each distinct score
+    return np.cumsum(sign[order])[last], last + 1
+
+
 def area_under_curve(sign: Ints, score: Floats) -> float:
     """Return the area under the ROC curve of samples (n,) of both signs by their score (n,).
 
     To the bit that of scikit-learn, which spends most of its time on checks of its input.
     """
-    order = np.argsort(-score, kind="stable")  # (n,)
-    last = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1)  # (K,) of each distinct score
-    hits = np.cumsum(sign[order])[last]  # (K,)
-    counts = np.stack([last + 1 - hits, hits])  # (2, K)
-    is_corner = np.ones(len(last), bool)  # (K,)
+    hits, samples = hits_by_threshold(sign, score)
+    counts = np.stack([samples - hits, hits])  # (2, K)
+    is_corner = np.ones(len(hits), bool)  # (K,)
     is_corner[1:-1] = np.diff(counts, 2).any(axis=0)
     false_alarms, sensitivity = np.pad(counts[:, is_corner] / counts[:, -1:], ((0, 0), (1, 0)))  # (K' + 1,) each
     return float(np.trapezoid(sensitivity, false_alarms))
+
+
+def average_precision(sign: Ints, score: Floats) -> float:
+    """Return the average precision of samples (n,) of both signs by their score (n,), to the bit scikit-learn's."""
+    hits, samples = hits_by_threshold(sign, score)
+    precision = (hits / samples)[::-1]  # (K,)
+    sensitivity = np.append(0.0, hits / hits[-1])[::-1]  # (K + 1,)
+    return float(-np.sum(np.diff(sensitivity) * precision))
 
 
 def auroc(truth: Ints, probability: Floats, multi: bool) -> float:
@@ -113,9 +126,7 @@ def label_accuracy(truth: Ints, probability: Floats, multi: bool) -> float:
 
 def auprc(truth: Ints, probability: Floats, multi: bool) -> float:
     """Return macro average precision over the classes with both signs in the truth."""
-    from sklearn.metrics import average_precision_score
-
-    return macro(by_class(average_precision_score, truth, probability))
+    return macro(by_class(average_precision, truth, probability))
 
 
 def balanced_accuracy(truth: Ints, decisions: Floats, multi: bool) -> float:
@@ -157,10 +168,10 @@ def sensitivity(truth: Ints, probability: Floats, multi: bool) -> float:
     """Return macro sensitivity at 90 % specificity: the highest with at most one false alarm in ten negatives."""
 
     def of_class(sign: Ints, column: Floats) -> float:
-        from sklearn.metrics import roc_curve
-
-        false_alarms, hits, _ = roc_curve(sign, column, drop_intermediate=False)
-        return float(hits[false_alarms <= FALSE_ALARMS + 1e-12].max())
+        hits, samples = hits_by_threshold(sign, column)
+        false_alarms = samples - hits  # (K,)
+        is_allowed = false_alarms / false_alarms[-1] <= FALSE_ALARMS + 1e-12
+        return float((hits[is_allowed] / hits[-1]).max(initial=0))
 
     return macro(by_class(of_class, truth, probability))
 

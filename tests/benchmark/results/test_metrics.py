@@ -7,13 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, f1_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    brier_score_loss,
+    f1_score,
+    roc_auc_score,
+)
 
 from benchmark.data.segments import Segmentation
 from benchmark.results.metrics import (
     COLUMNS,
     METRICS,
     area_under_curve,
+    average_precision,
     best_threshold,
     class_f1,
     decide,
@@ -65,12 +73,13 @@ def test_scores_are_scikit_learns(multi: bool, seed: int) -> None:
 
 @pytest.mark.parametrize("samples", [2, 3, 20, 500])
 @pytest.mark.parametrize("digits", [0, 1, 6])
-def test_the_area_under_a_curve_is_scikit_learns_to_the_bit(samples: int, digits: int) -> None:
+def test_rankings_are_scikit_learns_to_the_bit(samples: int, digits: int) -> None:
     random = np.random.default_rng(samples)
     for positives in range(1, samples, 1 + samples // 20):
         sign = random.permutation(np.arange(samples) < positives).astype(np.int64)  # (n,)
         probability = random.random(samples).round(digits).astype(np.float32)  # (n,) with ties
         assert area_under_curve(sign, probability) == roc_auc_score(sign, probability)
+        assert average_precision(sign, probability) == average_precision_score(sign, probability)
 
 
 def test_a_probability_that_is_not_a_number_is_no_score() -> None:
