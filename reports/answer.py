@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Self
 
 import pandas as pd
@@ -135,6 +136,15 @@ class Results(Run):
         """Write the whole report, as the command `report` does, and return its page. further: other metrics."""
         build_report(self, Path(out), unit=self.unit, further=further)
         return Path(out) / PAGE
+
+    def verify(self, cells: int = 1, again: str | Path = "again") -> Self:
+        """Compute random cells of each row of archives again, and return the results with the marks that follow.
+
+        cells: of a row. again: folder of the store for them. The hours are printed first. Raises ConfigError, a
+        ValueError, where no archive stands beside a run that was computed here.
+        """
+        compute = resolve_name("benchmark.cli.verify:verify")  # here and by name, because it loads torch and this room
+        return self.of(compute(self, cells, Path(again)), self.unit)
 
     def __repr__(self) -> str:
         plan = self.plan

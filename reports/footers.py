@@ -135,6 +135,7 @@ def footers(results: Run, layout: Layout, unit: str, statistics: TableStatistics
         *_rates(results, layout),
         *(f"Warning: {warning}." for warning in warnings(results, layout.cells)),
         *_errors(results, layout.cells),
+        *_second_party(results, layout),
         *_other_sources(results.plan, layout),
         *_limits(results.plan, statistics, layout),
     ]
@@ -308,6 +309,16 @@ def _errors(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
         if state == DAMAGED:
             reason = "the stored row cannot be read"
         yield f"{state.capitalize()}: {first}{more}: {reason}"
+
+
+def _second_party(results: Run, layout: Layout) -> Iterator[str]:
+    """Say what the marks of rows from archives mean."""
+    if any((layout.evaluation, variant) in results.marks for variant in layout.variants):
+        yield (
+            "Rows of archives: claimed, their numbers alone; re-scored, computed from stored predictions on the "
+            "recordings, labels and split of rows here; re-run, random cells computed again here. Other rows were "
+            "computed here."
+        )
 
 
 def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:

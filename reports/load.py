@@ -9,8 +9,8 @@ Several runs become one where their settings and data are the same; of cells tha
 taken. Other runs are named in `messages` with what differs.
 
 A results archive is one zip of a run's plan, rows, predictions, failures and pretraining records: all that a report is
-made of, neither signals nor weights. Recordings and patients have the ids of the dataset's own tables, which fall under
-the dataset's licence.
+made of, and on demand the weights of its encoders; never signals. Recordings and patients have the ids of the dataset's
+own tables, which fall under the dataset's licence.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ from typing import Any, NamedTuple, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from benchmark.results.files import KEY_PATTERN, digest, digested_json, flat, reading, write_atomic
-from benchmark.results.names import CLASSICAL_TITLES, RECORD_FILE
+from benchmark.results.names import CLASSICAL_TITLES, RECORD_FILE, WEIGHTS
 from benchmark.results.store import PlannedCell, Store
 from reports.results import Run, coordinates, run_of
+from reports.second_party import marks_of
+from reports.words import and_text
 
 ALL = "all"
 MAX_LISTED = 3
@@ -54,7 +56,7 @@ LATEST_PLAN = "plans/latest"
 MEMBER = re.compile(
     f"plans/(latest|{KEY_PATTERN}[.]json)"
     f"|cells/{KEY_PATTERN}[.](json|npz|error[.]json)"
-    f"|pretrained/{KEY_PATTERN}/{re.escape(RECORD_FILE)}"
+    f"|pretrained/{KEY_PATTERN}/({re.escape(RECORD_FILE)}|{re.escape(WEIGHTS)})"
 )
 """Name of a file of an archive; no other is read of a zip."""
 MOST_TIMES = 100
@@ -97,7 +99,7 @@ def _runs_of(source: str) -> Iterator[Run]:
         messages = (f"{more}; {path}@KEY shows one, {path}@{ALL} all that compare",)
     for plan_key in chosen:
         run = run_of(store, store.load_plan(plan_key), path)
-        yield replace(run, messages=messages)
+        yield replace(run, messages=messages, is_archive=path.is_file())
 
 
 def merge(runs: Sequence[Run]) -> Run:
@@ -109,7 +111,8 @@ def merge(runs: Sequence[Run]) -> Run:
         for other in merged:
             differences = differences or incompatible(run, other)
         if differences:
-            messages.append(f"not put together: {run.name}: {listed(differences)}")
+            titles = and_text(list(run.plan.variants.values()))
+            messages.append(f"not put together: {run.name} ({titles}): {listed(differences)}")
         else:
             merged.append(run)
     first, *others = merged
@@ -144,6 +147,8 @@ def merge(runs: Sequence[Run]) -> Run:
         damaged=_first_of(run.damaged for run in merged),
         stores=tuple(store for run in merged for store in run.stores),
         messages=tuple(messages),
+        parts=tuple(merged),
+        marks=marks_of(first, others),
     )
 
 
@@ -185,7 +190,8 @@ def incompatible(run: Run, other: Run) -> list[str]:
     for name, values in differing_facts(run, other).items():
         is_known = UNSET not in values and name.startswith(COMPARED_WHERE_KNOWN)
         if is_known or not f"{name}.".startswith(free):
-            reasons.append(f"{name} is {values.first}, not {values.second}")
+            title = name.replace(f"{ROWS}results_versions.", "the results version of ")
+            reasons.append(f"{title} is {values.first}, not {values.second}")
     return reasons
 
 
@@ -238,13 +244,18 @@ def listed(names: Sequence[str]) -> str:
     return text
 
 
-def pack(results: Run, file: Path) -> None:
-    """Write a run's finished cells, failures and pretraining records to a zip file. Damaged rows are left out."""
+def pack(results: Run, file: Path, *, weights: bool = False) -> None:
+    """Write a run's finished cells, failures and pretraining records to a zip file. Damaged rows are left out.
+
+    weights: with the weights of its encoders.
+    """
     contents = {LATEST_PLAN: results.plan.key.encode()}
     contents[f"plans/{results.plan.key}.json"] = digested_json(asdict(results.plan))
     files = [f"cells/{key}{suffix}" for key in results.rows for suffix in (".json", ".npz")]
     files += [f"cells/{key}.error.json" for key in results.failures]
-    files += [f"pretrained/{key}/{RECORD_FILE}" for row in results.rows.values() for key in row.encoders]
+    of_encoders = (RECORD_FILE, WEIGHTS) if weights else (RECORD_FILE,)
+    for row in results.rows.values():
+        files += [f"pretrained/{key}/{name}" for key, name in product(row.encoders, of_encoders)]
     for store, name in product(results.stores, files):
         path = store.root / name
         if path.is_file():
@@ -252,7 +263,7 @@ def pack(results: Run, file: Path) -> None:
     buffer = BytesIO()
     with ZipFile(buffer, "w") as archive:
         for name, content in sorted(contents.items()):
-            compression = ZIP_STORED if name.endswith(".npz") else ZIP_DEFLATED
+            compression = ZIP_STORED if name.endswith((".npz", WEIGHTS)) else ZIP_DEFLATED
             archive.writestr(ZipInfo(name), content, compression)  # ZipInfo dates a file to 1980
     write_atomic(file, buffer.getvalue())
 

@@ -6,7 +6,7 @@ The plan, not the row, names a cell's variant: two variants with equal settings 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,6 +85,12 @@ class Run:
     stores: tuple[Store, ...]
     messages: tuple[str, ...] = ()
     """Lines on merged runs, on runs left out and on other runs of a folder."""
+    is_archive: bool = False
+    """Whether it was read from a file that may come from others."""
+    parts: tuple[Run, ...] = ()
+    """The runs that it is merged from."""
+    marks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Evaluation and row -> what is known of a row with cells of an archive (`reports.second_party`)."""
 
     @cached_property
     def scores(self) -> pd.DataFrame:

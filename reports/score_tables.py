@@ -154,7 +154,10 @@ def _scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:
         if not cells:
             continue
         is_baseline = variant in layout.baselines
-        row = {"ratio": ratio, "variant": variant, "title": row_title(plan, variant), "baseline": is_baseline}
+        title = row_title(plan, variant)
+        if mark := results.marks.get((layout.evaluation, variant)):
+            title += f" ({mark})"
+        row = {"ratio": ratio, "variant": variant, "title": title, "baseline": is_baseline}
         columns = []
         for dataset, metric in product(datasets, layout.metrics):
             planned = [cell for cell in cells if cell.dataset == dataset]

@@ -25,6 +25,7 @@ ROOMS = (
     "benchmark.cli",
     "reports",
     "reports.load",
+    "reports.second_party",
     "reports.score_tables",
     "reports.footers",
     "reports.verdict",

@@ -182,6 +182,14 @@ COMMANDS["report"] = Command(
     further={
         "--results": names("results store (runs), archive, or DIR@KEY for one run; several together", "DIR|FILE"),
         "--archive": file("pack the results reported into a zip, without signals", "FILE"),
+        "--weights": flag("with the weights of its encoders", action="store_true"),
+        "--verify": flag(
+            "compute N random cells of each row of an archive again, one by default",
+            type=count,
+            nargs="?",
+            const=1,
+            metavar="N",
+        ),
         "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
         "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
         "--predictions": file("test models of others: recording, patient, label, score, model", "CSV"),
@@ -191,6 +199,7 @@ COMMANDS["report"] = Command(
         "report --scores auprc ece  # further columns of the main table, from the stored predictions",
         "report --archive mine.zip  # results to send around, without signals",
         "report --compare runs theirs.zip  # two of them side by side",
+        "report --results runs theirs.zip --verify 2  # two cells of each of their rows, computed again",
         "report --predictions theirs.csv  # the same statistics for anyone's predictions",
     ),
 )

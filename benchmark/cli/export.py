@@ -29,9 +29,9 @@ from benchmark.embedding import (
     unusable_text,
 )
 from benchmark.results.files import replacing
-from benchmark.results.names import install
+from benchmark.results.names import WEIGHTS, install
 from benchmark.screen import Console, note, step
-from benchmark.training.checkpoint import SOURCE, WEIGHTS
+from benchmark.training.checkpoint import SOURCE
 
 FORMS = (".parquet", ".csv", ".npy")
 AT_A_TIME = 500

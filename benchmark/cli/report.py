@@ -16,6 +16,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.results.files import Damaged
 from benchmark.results.store import NoResults, PlannedCell
 from benchmark.screen import Console, note
+from reports import Results
 from reports.build import build_report, pretrainings_table
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
 from reports.footers import warnings
@@ -29,6 +30,8 @@ from reports.words import ratio_text
 
 PLAIN = Style(text=str, bold="*{}", italic="{}", spread="±{}", tie=" ≈", mark=" ({})")
 """Style of numbers on the console: the best has a star."""
+AGAIN = "again"
+"""Store, below the folder of tables, for the cells of archives that are computed again."""
 MOST_INTERVALS = 2
 """Label shares at which a terminal of 80 letters has room for intervals."""
 
@@ -44,8 +47,11 @@ def report(arguments: Namespace, console: Console) -> int:
         return OK
     if arguments.rows:
         raise ConfigError("--with stands beside --predictions FILE")
-    if arguments.compare and (arguments.results or arguments.archive or arguments.beside or arguments.scores):
-        raise ConfigError("--compare takes none of --results, --archive, --beside and --scores")
+    others = ("results", "archive", "beside", "scores", "verify")
+    if arguments.compare and any(getattr(arguments, name) for name in others):
+        raise ConfigError(f"--compare takes none of --{', --'.join(others)}")
+    if arguments.weights and not arguments.archive:
+        raise ConfigError("--weights stands beside --archive FILE")
     sources = arguments.compare or arguments.results or ["runs"]
     with naming_archives(sources):
         write_tables(arguments, sources, console)
@@ -74,6 +80,8 @@ def write_tables(arguments: Namespace, sources: Sequence[str], console: Console)
         note(console, line)
     unit = None if arguments.unit == "both" else arguments.unit
     results = runs[0]
+    if arguments.verify:
+        results = Results.of(results).verify(arguments.verify, arguments.out / AGAIN)
     if arguments.compare:
         show_comparison(compare(results, runs[1], unit), arguments.out, console)
     elif arguments.beside:
@@ -81,13 +89,14 @@ def write_tables(arguments: Namespace, sources: Sequence[str], console: Console)
     else:
         show_report(results, arguments.out, arguments.unit, console, arguments.scores)
     if arguments.archive:
-        pack(results, arguments.archive)
-        note(console, f"wrote {arguments.archive}: plan, rows, predictions and pretraining records, no signals")
+        pack(results, arguments.archive, weights=arguments.weights)
+        weights = "weights, " if arguments.weights else ""
+        note(console, f"wrote {arguments.archive}: plan, rows, predictions, pretraining records, {weights}no signals")
 
 
 def show_opinion(arguments: Namespace, console: Console) -> None:
     """Print the statistics of predictions and write their files. Raises ConfigError."""
-    names = ["archive", "beside", "compare", "unit"]
+    names = ["archive", "beside", "compare", "unit", "verify"]
     rows = None
     if arguments.rows:
         rows = predicted_by(load_run(arguments.results or ["runs"]), arguments.rows)

@@ -155,6 +155,8 @@ OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""
 RECORD_FILE = "pretraining.json"
 """File beside a pretraining's weights: its settings and health measures."""
+WEIGHTS = "encoder.safetensors"
+"""File beside it: the weights of the encoder."""
 ERROR = "error.json"
 """File with the error of a pretraining's last attempt; removed on success."""
 SKIPPED_COLUMNS = ("dataset", "recording", "patient", "reason")

@@ -23,7 +23,7 @@ from torch.optim import Optimizer
 
 from benchmark.config.errors import built
 from benchmark.results.files import Damaged, digest, file_digest, reading, refuse_altered, seal, unseal, write_atomic
-from benchmark.results.names import RECORD_FILE
+from benchmark.results.names import RECORD_FILE, WEIGHTS
 from benchmark.results.store import ENCODER_AGAIN, read_record_file, record_bytes
 from methods import text_of
 from methods.base import PretrainMethod
@@ -31,7 +31,7 @@ from methods.encoders import identity
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
 
-WEIGHTS, SOURCE, CHECKPOINT = "encoder.safetensors", "encoder.py", "checkpoint.pt"
+SOURCE, CHECKPOINT = "encoder.py", "checkpoint.pt"
 
 
 @dataclass

@@ -46,6 +46,7 @@ LABELS = "labels: {column: rhythm, classes: [SR, AF]}\n"
         ("tune --methods random", "random trains nothing"),
         ("embed x --encoder y --out f.txt", "--out f.txt: .txt is no form of a table; use .parquet, .csv, .npy"),
         ("report --compare a b --beside pmq", "--compare takes none of --results, --archive, --beside"),
+        ("report --weights", "--weights stands beside --archive FILE"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line_before_any_work(
