@@ -209,6 +209,12 @@ def load_encoder(
     device: cpu, cuda, cuda:N or auto. precision: float32 or bf16; by default the one that the linear probe used. code:
     the file of an encoder that a user wrote. Raises ConfigError (a ValueError), in one line, for a folder that holds no
     exported encoder, a damaged one, one of another version of the windows, or a device that is not there.
+
+    >>> from benchmark.data.simulate import simulate
+    >>> encoder = load_encoder("pmq")
+    >>> signals = np.stack([simulate("NORM", seed=seed) for seed in (1, 2)])  # (2, 5000, 12)
+    >>> encoder.encode(signals, rate=500, leads=LEADS).shape == (2, encoder.width)
+    True
     """
     folder = Path(folder)
     description = read_description(folder)

@@ -99,7 +99,15 @@ def evaluate(
     Raises ConfigError (a ValueError) and DatasetError, in one line, before any work. Cells that fail are a warning, and
     the same call tries them again.
 
-    >>> evaluate("pmq", config="demo", seeds=[41], progress=False).to_markdown()  # doctest: +SKIP
+    >>> from benchmark.data.simulate import simulate
+    >>> labels = ["NORM", "AFIB"] * 10
+    >>> signals = np.stack([simulate(label, seed=seed) for seed, label in enumerate(labels)])  # (20, 5000, 12)
+    >>> ours = Arrays(name="ours", x=signals, y=labels, patient=range(20), rate=500)
+    >>> reads = SignalFormat(rate=100, leads=ours.leads, unit="mV", seconds=5.0, standardise="none")
+    >>> def heights(windows): return np.ptp(windows, axis=1)  # (n, samples, leads) -> (n, leads)
+    >>> results = evaluate(heights, ours, signals=reads, baselines=[], seeds=[41], progress=False)
+    >>> results.tables
+    ['linear-recording']
     """
     named = dict(encoders) if isinstance(encoders, Mapping) else {"": encoders}
     quiet = nullcontext() if progress else redirect_stdout(StringIO())

@@ -43,6 +43,12 @@ class Results(Run):
 
     The argument `table` of its methods is a name of `tables`, by default the first: the comparison of the first
     evaluation. A name that is none of them raises ValueError.
+
+    >>> results = load_results("runs")
+    >>> results.tables
+    ['linear-recording']
+    >>> results.pairs().query("metric == 'overall'")["low_holm"].notna().all().item()
+    True
     """
 
     unit: str = ""
@@ -174,5 +180,8 @@ def load(sources: str | Path | Sequence[str | Path], unit: str = "") -> Results:
 
     Several are put together where their settings and data are the same; `messages` names the others. unit: 'heartbeat'
     or 'recording', by default that of the protocol. Raises NoResults, in one line, where a source holds no run.
+
+    >>> load_results("runs").scores["metric"].unique().tolist()
+    ['acc', 'auroc', 'balanced_accuracy', 'f1', 'f1_chosen']
     """
     return Results.of(load_run(sources), unit)

@@ -48,7 +48,11 @@ Standardisation = Literal["none", "recording", "window", "window-all-leads"]
 # Strict field by field, as `methods.base.Recipe`.
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class SignalFormat:
-    """What an encoder reads. Raises ValueError for what does not fit together."""
+    """What an encoder reads. Raises ValueError for what does not fit together.
+
+    >>> SignalFormat(rate=100, leads=("I", "II"), unit="mV", seconds=5.0, standardise="none").samples
+    500
+    """
 
     rate: Annotated[int, Field(ge=25, le=2000, strict=True)]
     """Hz."""

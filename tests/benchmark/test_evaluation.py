@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ import ecg_pretrain_bench as ecg
 from benchmark.cli.main import OK
 from benchmark.data.simulate import simulate
 from benchmark.evaluation import ARRAYS
+from benchmark.results.names import LEADS
 from benchmark.training.checkpoint import WEIGHTS, load_encoder
 from methods.encoders.dilated import Dilated
 from methods.encoders.pretrained import SignalFormat
@@ -30,6 +32,7 @@ from methods.twins import redrawn, twin_of
 from reports import Results
 from run_benchmark import main
 from tests.benchmark import external_models
+from tests.benchmark.embedding.exported import export_encoder
 
 LABELS = ["NORM", "AFIB"] * 20
 SETTINGS = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 8, "data.folds": None, "subsets": 1}
@@ -238,15 +241,17 @@ def test_every_public_name_is_there() -> None:
     assert all(hasattr(ecg, name) for name in ecg.__all__)
 
 
-@pytest.mark.parametrize("name", ["Arrays", "check", "compare_predictions"])
-def test_the_example_of_a_public_name_runs(name: str) -> None:
-    public = getattr(ecg, name)
-    examples = doctest.DocTestFinder().find(public, name, globs={"np": np, "pd": pd, "torch": torch, **vars(ecg)})
-    globs = {"np": np, "pd": pd, "torch": torch, name: public}
-    assert any(example.examples for example in examples)
-    for example in examples:
-        example.globs.update(globs)
-        assert doctest.DocTestRunner().run(example).failed == 0
+@pytest.mark.parametrize("name", [name for name in ecg.__all__ if name != "__version__"])
+def test_the_example_of_a_public_name_runs(
+    name: str, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(results.stores[0].root, "runs")
+    export_encoder(tmp_path / "pmq")
+    known = {name: getattr(ecg, name) for name in ecg.__all__} | {"np": np, "pd": pd, "torch": torch, "LEADS": LEADS}
+    (example, *_) = doctest.DocTestFinder(recurse=False).find(known[name], name, globs=known)
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_a_check_names_what_an_encoder_breaks(network: nn.Module) -> None:
