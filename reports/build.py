@@ -92,6 +92,8 @@ class TestedTables(NamedTuple):
     pairs: dict[str, pd.DataFrame]
     comparisons: dict[tuple[str, str], RowComparison]
     """Evaluation and unit -> what the figures show of the first table."""
+    swept: dict[tuple[str, str], pd.DataFrame]
+    """Evaluation and unit -> intervals of the rows of ablations and sweeps."""
     problems: list[str]
     """One line per table without statistics."""
 
@@ -102,7 +104,8 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
     further: metrics of the main tables beside those of the headline (`FURTHER`).
     """
-    from reports.figures import draw_figures  # here, because matplotlib loads slowly
+    from reports.budget import draw_budgets  # here, because matplotlib loads slowly
+    from reports.figures import draw_figures
     from reports.looks import undrawable_titles
 
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]],)
@@ -140,6 +143,7 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     figures: list[Figure] = []
     try:
         figures.extend(draw_figures(results, out / "figures", units, tested.comparisons, retrieval))
+        figures.extend(draw_budgets(results, out / "figures", tested.comparisons, tested.swept))
     except Exception as error:  # the tables are worth a page with the figures before it
         problems.append(f"further figures: {type(error).__name__}: {error}")
     problems += undrawable_titles(results.plan)
@@ -160,7 +164,7 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
 
 def tested_tables(results: Run, units: Sequence[str], further: Sequence[str]) -> TestedTables:
     """Make the tables of all evaluations in each unit; one whose cells have different test sets has no statistics."""
-    tested = TestedTables([], {}, {}, {}, [])
+    tested = TestedTables([], {}, {}, {}, {}, [])
     for evaluation in evaluations_of(results.plan):
         for layout, unit in product(layouts(results.plan, evaluation, further), units):
             statistics = TableStatistics()
@@ -168,6 +172,9 @@ def tested_tables(results: Run, units: Sequence[str], further: Sequence[str]) ->
                 statistics = statistics_of(results, layout, unit)
                 if (evaluation, unit) not in tested.comparisons:
                     tested.comparisons[evaluation, unit] = comparison_of(results, layout, unit, statistics)
+                elif layout.name:
+                    before = tested.swept.get((evaluation, unit))
+                    tested.swept[evaluation, unit] = pd.concat([before, statistics.intervals])
             except UnequalTestSets as problem:
                 tested.problems.append(f"statistics of {evaluation} per {unit}: {problem}")
             table = make_table(results, layout, unit, statistics)

@@ -28,7 +28,10 @@ def no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         return
     figures = ModuleType("reports.figures")
     figures.draw_figures = lambda *_: []  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, figures.__name__, figures)
+    budget = ModuleType("reports.budget")
+    budget.draw_budgets = lambda *_: []  # type: ignore[attr-defined]
+    for module in (figures, budget):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
 @pytest.fixture(scope="session")
