@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
 
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import BASELINE, OVERALL, is_untrained
 from benchmark.results.store import Plan
 from reports.comparison import RowComparison
-from reports.figures import SETTINGS, Figure, FigureStyle, errors, panels, save, style_of
+from reports.figures import SETTINGS, Figure, FigureStyle, entries_of, errors, level_entries, panels, save, style_of
 from reports.layouts import role_of
 from reports.results import Record, Run
 from reports.words import labels_text, seeds_text, unit_text
@@ -62,8 +60,7 @@ def budget_panels(points: pd.DataFrame, levels: pd.DataFrame, style: FigureStyle
     levels = shown[[is_level(style, row) for row in shown["variant"]]]
     metric = METRICS[style.plan.headline.curve]
     shares = points["ratio"].unique().tolist()
-    entries = [entry(row, style, "-") for row in methods]
-    entries += [entry(row, style, "--") for row in levels["variant"].unique()]
+    entries = [*entries_of(methods, style, "-"), *level_entries(levels["variant"], style)]
     labels = ("updates of the pretraining", f"{metric.title}, mean over the datasets (%)")
     canvas, axes = panels(len(shares), 2.6, entries, labels)
     for share, panel in zip(shares, axes, strict=True):
@@ -92,13 +89,6 @@ def budget_points(swept: pd.DataFrame, pretrainings: Mapping[str, Mapping[str, R
 def is_level(style: FigureStyle, row: str) -> bool:
     """Tell whether the budget does not change a row."""
     return is_untrained(row) or role_of(style.plan, row)["role"] == BASELINE
-
-
-def entry(row: str, style: FigureStyle, line: Literal["-", "--"]) -> Line2D:
-    """Make the entry of a row in the legend."""
-    look = style.looks[row]
-    marker = look.marker if line == "-" else ""
-    return Line2D([], [], color=look.hue, marker=marker, linestyle=line, label=style.rows.get(row, row))
 
 
 def draw_levels(panel: Axes, levels: pd.DataFrame, style: FigureStyle) -> None:

@@ -47,6 +47,8 @@ LETTER, KEY, LINE, GAP = 0.07, 0.45, 0.14, 0.06
 """Inches of a letter, of the key before an entry of a legend, of its lines and between two."""
 LETTERS_OF_PANELS = 56
 """Letters of the titles of panels beside each other."""
+LETTERS_OF_TICKS = 16
+"""Letters of the ticks of a panel from which on they are slanted."""
 BASELINE_LINE: Any = {"color": "0.45", "linestyle": "--", "zorder": 1}
 MEASURE_LABELS = {
     LOSS: "change of the loss since epoch 1\n(%; lower: learned)",
@@ -118,6 +120,7 @@ def draw_figures(
                 yield draw_label_efficiency(shown, style, stem, words)
             swept = scores.query("evaluation == @evaluation and unit == @unit and metric == @plan.headline.curve")
             yield from draw_sweeps(swept, style, stem, words)
+        retrieval = retrieval[retrieval["variant"].isin(compared)]
         recall = retrieval[retrieval["metric"] == RECALLS[0]].dropna(subset=["mean"])
         overall = retrieval[retrieval["metric"] == OVERALL]
         points = recall.merge(overall, on="variant", suffixes=("", "_overall"))
@@ -171,6 +174,14 @@ def entries_of(rows: Iterable[str], style: FigureStyle, line: Literal["-", "--",
     for row, look in style.looks.items():
         if row in shown:
             entries.append(Line2D([], [], color=look.hue, marker=look.marker, linestyle=line, label=style.rows[row]))
+    return entries
+
+
+def level_entries(rows: Iterable[str], style: FigureStyle) -> list[Line2D]:
+    """Make the entries of rows that are dashed lines without a marker, in the order of the tables."""
+    entries = entries_of(rows, style, "--")
+    for entry in entries:
+        entry.set_marker("")
     return entries
 
 
@@ -320,37 +331,49 @@ def draw_sweeps(frame: pd.DataFrame, style: FigureStyle, stem: Path, words: str)
         points = frame[frame["variant"].isin(values)]
         if points.empty:
             continue
-        canvas = sweep_panels(frame, points, values, style, hyperparameter.replace("_", " "))
+        canvas = sweep_panels(frame, points, values, style, method, hyperparameter.replace("_", " "))
         metric = METRICS[style.plan.headline.curve]
         title = style.rows.get(method, method).replace("\n", " ")
         caption = (
             f"M{metric.words[1:]} of {title} over {hyperparameter.replace('_', ' ')}, {words}. Lines: "
-            "standard deviation over seeds. Dashed: the methods as they are."
+            "standard deviation over seeds. Dashed: the other methods as they are, where they lie within the panel."
         )
         file = f"{stem.name}-{method}-{hyperparameter}".replace("_", "-")
         yield save(canvas, stem.with_name(file), caption)
 
 
 def sweep_panels(
-    frame: pd.DataFrame, points: pd.DataFrame, values: Mapping[str, Any], style: FigureStyle, hyperparameter: str
+    frame: pd.DataFrame,
+    points: pd.DataFrame,
+    values: Mapping[str, Any],
+    style: FigureStyle,
+    method: str,
+    hyperparameter: str,
 ) -> Canvas:
-    """Draw the scores of the rows of a sweep, a panel per label share and dataset. values: row -> value."""
-    order = list(values)
+    """Draw the scores of the rows of a sweep of a method, a panel per label share and dataset. values: row -> value.
+
+    A panel shows what is near the swept scores, so that a row far above does not press them into a line.
+    """
+    order, look = list(values), style.looks[method]
     groups = list(points.groupby(["ratio", "dataset"], sort=False))
-    unchanged = frame[[role_of(style.plan, row)["role"] == METHOD for row in frame["variant"]]]
-    entries = entries_of(unchanged["variant"], style, "--")
+    is_other = [role_of(style.plan, row)["role"] == METHOD and row != method for row in frame["variant"]]
+    others = frame[is_other]
+    swept_entry = Line2D([], [], color=look.hue, marker=look.marker, label=style.rows.get(method, method))
     labels = (hyperparameter, f"{METRICS[style.plan.headline.curve].title} (%; higher: better)")
-    canvas, axes = panels(len(groups), 1.8, entries, labels)
+    canvas, axes = panels(len(groups), 1.8, [swept_entry, *level_entries(others["variant"], style)], labels)
     for (identity, group), panel in zip(groups, axes, strict=True):
         ratio, dataset = cast(tuple[float, str], identity)
-        beside = unchanged[(unchanged["ratio"] == ratio) & (unchanged["dataset"] == dataset)]
+        beside = others[(others["ratio"] == ratio) & (others["dataset"] == dataset)]
         for row, mean in beside.groupby("variant", sort=False)["value"].mean().items():
-            look = style.looks[str(row)]
-            panel.plot([0, len(order) - 1], [100 * mean] * 2, "--", color=look.hue, marker=look.marker)
+            panel.axhline(100 * mean, linestyle="--", color=style.looks[str(row)].hue, zorder=1)
         swept = 100 * group.groupby("variant")["value"].agg(["mean", "std"]).reindex(order)
-        panel.errorbar(range(len(order)), swept["mean"], yerr=swept["std"].fillna(0), color="0.25", marker="o")
+        deviation = swept["std"].fillna(0)
+        panel.errorbar(range(len(order)), swept["mean"], yerr=deviation, color=look.hue, marker=look.marker)
+        ends = pd.concat([swept["mean"] - deviation, swept["mean"] + deviation])
+        panel.set_ylim(*around(ends / 100))
         panel.set_title(f"{style.datasets[str(dataset)]},\n{labels_text(ratio)}")
-        panel.set_xticks(range(len(order)), [str(value) for value in values.values()], rotation=45)
+        texts = [str(value) for value in values.values()]
+        panel.set_xticks(range(len(order)), texts, rotation=0 if sum(map(len, texts)) < LETTERS_OF_TICKS else 45)
     return canvas
 
 

@@ -65,6 +65,7 @@ OWNERS = {
     "requests": ("benchmark/cli/download.py",),
     "urllib3": ("benchmark/cli/download.py",),
     "matplotlib": (
+        "reports/budget.py",
         "reports/figures.py",
         "reports/looks.py",
         "reports/axes.py",
