@@ -13,20 +13,9 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import numpy as np
 import pandas as pd
 
-from benchmark.results.arrays import Floats, Ints
-from benchmark.results.metrics import (
-    METRICS,
-    NO_OTHER,
-    RECALLS,
-    TITLES,
-    area_under_curve,
-    average_precision,
-    class_f1,
-    macro,
-)
+from benchmark.results.metrics import METRICS, NO_OTHER, RECALLS, TITLES, class_f1, value_of
 from benchmark.results.names import (
     BOTH,
     EVALUATION_TITLES,
@@ -39,7 +28,7 @@ from benchmark.results.names import (
     UNITS,
     collapsed,
 )
-from benchmark.results.store import PlannedCell
+from benchmark.results.store import PlannedCell, Predictions
 from reports.columns import ScoreColumn, UnequalTestSets, score_columns
 from reports.comparison import RowComparison, comparison_of
 from reports.footers import UNLABELLED
@@ -171,7 +160,7 @@ def tested_tables(results: Run, units: Sequence[str], further: Sequence[str]) ->
             try:
                 statistics = statistics_of(results, layout, unit)
                 if (evaluation, unit) not in tested.comparisons:
-                    tested.comparisons[evaluation, unit] = comparison_of(results, layout, unit, statistics)
+                    tested.comparisons[evaluation, unit] = comparison_of(layout, statistics)
                 elif layout.name:
                     before = tested.swept.get((evaluation, unit))
                     tested.swept[evaluation, unit] = pd.concat([before, statistics.intervals])
@@ -239,16 +228,15 @@ def class_scores(results: Run, units: Sequence[str]) -> pd.DataFrame:
     Scores and prevalences are in [0, 1]; lines are in the order of the tables.
     """
     lines = []
+    computed: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     for (cell, row), unit in product(results.finished, units):
         if not row.counts["test_windows"] or cell.evaluation == RETRIEVAL:
             continue
-        test = results.test_outputs(cell.key, unit)
-        f1 = class_f1(test.truth, test.probability, row.labels == "multi")  # (C,)
-        for number, name in enumerate(results.plan.datasets[cell.dataset]["classes"]):
-            is_class = test.truth[:, number]
-            auroc, auprc = ranking_scores(is_class, test.probability[:, number], test.part)
-            identity = (cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant)
-            lines.append((*identity, cell.seed, is_class.mean(), auroc, auprc, f1[number]))
+        equal = results.first_of_equals[cell.key], unit
+        if equal not in computed:
+            computed[equal] = scores_by_class(results.test_outputs(cell.key, unit), row.labels == "multi")
+        for name, values in zip(results.plan.datasets[cell.dataset]["classes"], computed[equal], strict=True):
+            lines.append((cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant, cell.seed, *values))
     frame = pd.DataFrame(lines, columns=[*CLASS_ID, "seed", "prevalence", *OF_A_CLASS])
     over_subsets = frame.groupby([*CLASS_ID, "seed"], sort=False).mean().reset_index()
     how: dict[str, Any] = {"prevalence": ("prevalence", "mean"), "seeds": ("seed", "nunique")}
@@ -261,19 +249,15 @@ def class_scores(results: Run, units: Sequence[str]) -> pd.DataFrame:
     return scores
 
 
-def ranking_scores(truth: Ints, probability: Floats, part: Ints | None = None) -> tuple[float, float]:
-    """Return AUROC and average precision of one class from n samples, (n,) and (n,); NaN without both signs.
-
-    Both equal those of scikit-learn, which spends most of its time on checks of its input. part: (n,) of a
-    cross-fitting, over which they are means.
-    """
-    if part is not None:
-        scores = [ranking_scores(truth[part == number], probability[part == number]) for number in np.unique(part)]
-        auroc, precision = np.transpose(scores)
-        return macro(auroc), macro(precision)
-    if not 0 < truth.sum() < len(truth):
-        return np.nan, np.nan
-    return area_under_curve(truth, probability), average_precision(truth, probability)
+def scores_by_class(test: Predictions, multi: bool) -> list[tuple[float, ...]]:
+    """Return prevalence, AUROC, average precision and F1 of each class; rankings are NaN without both signs."""
+    f1 = class_f1(test.truth, test.probability, multi)  # (C,)
+    lines: list[tuple[float, ...]] = []
+    for number in range(len(f1)):
+        truth, probability = test.truth[:, [number]], test.probability[:, [number]]  # (n, 1)
+        rankings = [value_of(name, truth, probability, multi, test.part) for name in ("auroc", "auprc")]
+        lines.append((truth.mean(), *rankings, f1[number]))
+    return lines
 
 
 def class_tables(frame: pd.DataFrame, results: Run) -> dict[str, pd.DataFrame]:

@@ -14,7 +14,7 @@ from benchmark.results.metrics import METRICS, RECALLS, ranked_classes
 from benchmark.results.names import AT, OVERALL
 from benchmark.results.store import PlannedCell, Predictions
 from reports.jackknife import JACKKNIFED, leave_one_out, with_contributions
-from reports.results import Run
+from reports.results import Run, in_unit
 
 COLUMN_ID = ["unit", "ratio", "dataset", "metric"]
 
@@ -112,26 +112,29 @@ def _contributed_scores(
     results: Run, cells: Sequence[PlannedCell], unit: str, metrics: Sequence[str]
 ) -> dict[str, dict[str, Doubles]]:
     """Score cells with the same test windows: key -> metric -> (1 + P,) as of `with_contributions`."""
-    scores: dict[str, dict[str, Doubles]] = {}
     reference: Predictions | None = None
     ranked = [name for name in metrics if name in METRICS and METRICS[name].is_ranking]
     others = [name for name in metrics if name not in ranked]
+    computed: dict[str, dict[str, Doubles]] = {}
     for key in dict.fromkeys(cell.key for cell in cells):
+        equal = results.first_of_equals[key]
+        if equal in computed:
+            continue
         row = results.rows[key]
         predictions = results.predictions(key)
         reference = reference or predictions
         for name in ("patient", "recording", "truth"):
             if not np.array_equal(getattr(reference, name), getattr(predictions, name)):
                 raise UnequalTestSets(
-                    f"cells {next(iter(scores))} and {key} were tested on different windows of {row.dataset} ({name} "
+                    f"cells {cells[0].key} and {key} were tested on different windows of {row.dataset} ({name} "
                     "differs): their difference cannot be paired; run the plan again on one version of the data"
                 )
         classes = ranked_classes(predictions.truth, predictions.patient, results.plan.headline)
-        multi, pool = row.labels == "multi", results.plan.pool
-        left_out = leave_one_out(predictions, unit, ranked, multi=multi, pool=pool, classes=classes)
-        left_out |= leave_one_out(predictions, unit, others, multi=multi, pool=pool)
-        scores[key] = {name: with_contributions(values) for name, values in left_out.items()}
-    return scores
+        scored = in_unit(predictions, unit, results.plan.pool)
+        left_out = leave_one_out(scored, ranked, multi=row.labels == "multi", classes=classes)
+        left_out |= leave_one_out(scored, others, multi=row.labels == "multi")
+        computed[equal] = {name: with_contributions(values) for name, values in left_out.items()}
+    return {cell.key: computed[results.first_of_equals[cell.key]] for cell in cells}
 
 
 def _rows_of_column(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import pandas as pd
 
 from benchmark.results.names import OVERALL, is_untrained
-from reports.columns import score_columns
 from reports.inference import TableStatistics, both_ways, differences, judged, pairwise
 from reports.layouts import Layout
-from reports.results import Run
 
 
 class RowComparison(NamedTuple):
@@ -26,8 +25,8 @@ class RowComparison(NamedTuple):
     """Pairs of the methods, as `among_methods` gives them."""
 
 
-def comparison_of(results: Run, layout: Layout, unit: str, statistics: TableStatistics) -> RowComparison:
-    """Compare the rows of a main table and its best baseline. Raises UnequalTestSets."""
+def comparison_of(layout: Layout, statistics: TableStatistics) -> RowComparison:
+    """Compare the rows of a main table and its best baseline."""
     compared, among = differences(statistics), among_methods(statistics)
     shown = statistics.intervals
     of_baselines = shown[(shown["metric"] == OVERALL) & shown["variant"].isin(layout.baselines)]
@@ -36,9 +35,13 @@ def comparison_of(results: Run, layout: Layout, unit: str, statistics: TableStat
         return RowComparison(compared, shown, compared[:0], among)
     reference, best = compared["reference"].iloc[0], means.idxmax()
     shares = set(compared["ratio"])
-    cells = [cell for cell in layout.cells if cell.variant in (reference, best) and cell.ratio in shares]
-    columns = score_columns(results, cells, layout.headline.metrics, unit)
-    pairs = both_ways(pairwise([column for column in columns if column.metric == OVERALL]))
+    both = []
+    for column in statistics.columns:
+        if column.metric == OVERALL and column.ratio in shares:
+            rows = {name: blocks for name, blocks in column.rows.items() if name in (reference, best)}
+            seeds = {name: column.seeds[name] for name in rows if column.seeds}
+            both.append(replace(column, rows=rows, seeds=seeds))
+    pairs = both_ways(pairwise(both))
     return RowComparison(compared, shown, pairs[pairs["variant"] == best], among)
 
 

@@ -63,6 +63,8 @@ class TableStatistics:
     """Pairs of the ranked rows, and of each of them with the untrained encoder."""
     against_baselines: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIRS))
     """Pairs of a method (`first`) and another baseline (`second`)."""
+    columns: Sequence[ScoreColumn] = ()
+    """What the frames are computed from."""
 
 
 class ScoreVariance(NamedTuple):
@@ -95,7 +97,8 @@ def statistics_of(results: Run, layout: Layout, unit: str) -> TableStatistics:
     """Compute the statistics of a table in one score unit from its predictions. Raises UnequalTestSets."""
     columns = list(score_columns(results, layout.cells, layout.metrics, unit))
     baselines = [name for name in layout.variants if name in layout.baselines and not is_untrained(name)]
-    return TableStatistics(intervals(columns), pairwise(columns, baselines), against_baselines(columns, baselines))
+    apart = against_baselines(columns, baselines)
+    return TableStatistics(intervals(columns), pairwise(columns, baselines), apart, columns)
 
 
 def variances(blocks: Sequence[Doubles], is_crossfitted: bool = False) -> ScoreVariance:

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.arrays import Bools, Doubles, Floats, Ints, Positions
-from benchmark.results.metrics import COLUMNS, METRICS, RECALLS, decide, per_recording, pooled_by, shares
-from benchmark.results.names import HEARTBEAT, Pool
+from benchmark.results.metrics import COLUMNS, METRICS, RECALLS, decide, pooled_by, shares
 from benchmark.results.store import Predictions
 
 LARGEST = 4_000_000
@@ -28,28 +27,14 @@ Score = Callable[[Ints, Floats, Positions, bool], Doubles]
 
 
 def leave_one_out(
-    predictions: Predictions,
-    unit: str,
-    metrics: Sequence[str],
-    *,
-    multi: bool,
-    pool: Pool = "mean",
-    classes: Bools | None = None,
+    predictions: Predictions, metrics: Sequence[str], *, multi: bool, classes: Bools | None = None
 ) -> dict[str, Doubles]:
     """Score predictions on the whole test set, then without each of its P patients, sorted by name: metric -> (1 + P,).
 
-    unit: 'heartbeat' or 'recording', whose probability is pooled over its windows. classes: (C,) those that count in
-    macro means; by default all that have a score. NaN: the score is undefined.
+    classes: (C,) those that count in macro means; by default all that have a score. NaN: the score is undefined.
     """
-    probability, truth, owner = predictions.probability, predictions.truth, predictions.patient
-    part = predictions.part
-    if unit != HEARTBEAT:
-        _, first_window = np.unique(predictions.recording, return_index=True)  # (n,) recordings from here
-        owner = owner[first_window]
-        if part is not None:
-            part = part[first_window]
-        probability, truth, _ = per_recording(probability, truth, predictions.recording, pool)
-    _, patient = np.unique(owner, return_inverse=True)  # (n,)
+    probability, truth, part = predictions.probability, predictions.truth, predictions.part
+    _, patient = np.unique(predictions.patient, return_inverse=True)  # (n,)
     scores = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean over no class is NaN

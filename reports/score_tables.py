@@ -18,7 +18,7 @@ import pandas as pd
 
 from benchmark.results.metrics import FURTHER, METRICS, TITLES, Headline, ranked_classes, value_of
 from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
-from benchmark.results.store import Plan, PlannedCell
+from benchmark.results.store import Plan, PlannedCell, Predictions
 from reports.computers import computer_text, computers_of
 from reports.footers import about_headline, about_scores, footers, unlabelled_classes
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways
@@ -123,18 +123,26 @@ def further_scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:
     metrics = [metric for metric in layout.metrics if metric in FURTHER]
     finished = [cell for cell in layout.cells if cell.key in results.rows]
     lines = []
+    computed: dict[str, list[float]] = {}
     for cell in finished if metrics else ():
-        test = results.test_outputs(cell.key, unit)
-        multi = results.rows[cell.key].labels == "multi"
-        for name in metrics:
-            classes = ranked_classes(test.truth, test.patient, layout.headline)
-            value = np.nan
-            if len(test.truth):
-                value = value_of(name, test.truth, test.probability, multi, test.part, classes)
+        equal = results.first_of_equals[cell.key]
+        if equal not in computed:
+            test = results.test_outputs(cell.key, unit)
+            multi = results.rows[cell.key].labels == "multi"
+            computed[equal] = values_of(metrics, test, multi, layout.headline)
+        for name, value in zip(metrics, computed[equal], strict=True):
             reason = METRICS[name].undefined if np.isnan(value) else ""
             lines.append((*coordinates(cell), unit, name, value, reason, cell.key))
     frame = pd.DataFrame(lines, columns=list(results.scores.columns))
     return frame.astype({"value": float})
+
+
+def values_of(metrics: Sequence[str], test: Predictions, multi: bool, headline: Headline) -> list[float]:
+    """Return metrics of predictions; NaN without a test window."""
+    if not len(test.truth):
+        return [np.nan] * len(metrics)
+    classes = ranked_classes(test.truth, test.patient, headline)
+    return [value_of(name, test.truth, test.probability, multi, test.part, classes) for name in metrics]
 
 
 def _scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:

@@ -32,7 +32,7 @@ from benchmark.results.canonical import (
     thousands_mark,
 )
 from benchmark.results.metrics import COLUMNS, HEADLINES, TITLES, has_one_patient
-from benchmark.results.names import HEARTBEAT, RECORDING
+from benchmark.results.names import RECORDING
 from benchmark.results.sheets import read_columns
 from benchmark.results.store import Predictions
 from reports.columns import ScoreColumn
@@ -388,7 +388,7 @@ def score_columns(
     """
     models = dict.fromkeys(run.model for run in runs)  # in the order of the file
     seeds = dict.fromkeys(run.seed for run in runs)
-    scores = {run: leave_one_out(test, HEARTBEAT, metrics, multi=multi, classes=classes) for run, test in runs.items()}
+    scores = {run: leave_one_out(test, metrics, multi=multi, classes=classes) for run, test in runs.items()}
     for metric in metrics:
         by_run = {run: with_contributions(values[metric]) for run, values in scores.items()}  # (1 + P,) each
         missing = np.full_like(next(iter(by_run.values())), np.nan)

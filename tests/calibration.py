@@ -19,6 +19,7 @@ from benchmark.results.store import Predictions
 from reports.columns import ScoreColumn, overall_rows
 from reports.inference import LEVEL, TableStatistics, against_baselines, baseline_claims, pairwise
 from reports.jackknife import leave_one_out, with_contributions
+from reports.results import in_unit
 
 Floats = np.ndarray
 METHODS = tuple(f"m{number}" for number in range(8))
@@ -148,7 +149,7 @@ def shuffled(random: np.random.Generator) -> ScoreColumn:
         for _ in range(3):
             score = (of_row + random.normal(size=truth.shape)).astype(np.float32)
             test = Predictions(score, truth.astype(np.int64), patients, patients)
-            block.append(with_contributions(leave_one_out(test, "heartbeat", ["auroc"], multi=True)["auroc"]))
+            block.append(with_contributions(leave_one_out(test, ["auroc"], multi=True)["auroc"]))
         rows[name] = [np.stack(block)]
     return ScoreColumn("recording", 1.0, "", OVERALL, rows, {}, MARGIN)
 
@@ -179,7 +180,9 @@ def crossfitted(random: np.random.Generator, seeds: int) -> ScoreColumn:
             test = Predictions(
                 np.stack([1 - positive, positive], axis=1), np.eye(2, dtype=int)[truth], names, names, part
             )
-            blocks.append(with_contributions(leave_one_out(test, "recording", ["auroc"], multi=False)["auroc"]))
+            blocks.append(
+                with_contributions(leave_one_out(in_unit(test, "recording"), ["auroc"], multi=False)["auroc"])
+            )
         rows[method] = [np.stack(blocks)]
     return ScoreColumn("recording", 1.0, "", OVERALL, rows, {}, MARGIN, is_crossfitted=True)
 

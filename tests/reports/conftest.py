@@ -19,6 +19,7 @@ from benchmark.results.names import RECORD_FILE
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, record_bytes
 from reports.columns import ScoreColumn
 from reports.jackknife import leave_one_out, with_contributions
+from reports.results import in_unit
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
 TRACEBACK = "Traceback (most recent call last):\n  ...\nRuntimeError: the loss is not finite"
@@ -220,7 +221,7 @@ def simulated_columns(generator: np.random.Generator, **design: Any) -> list[Sco
     metrics = ("f1", "auroc", "acc")
     scores = {}
     for run, test in predictions.items():
-        left_out = leave_one_out(test, "recording", metrics, multi=False)
+        left_out = leave_one_out(in_unit(test, "recording"), metrics, multi=False)
         scores[run] = {metric: with_contributions(values) for metric, values in left_out.items()}
     return [
         ScoreColumn(

@@ -19,7 +19,7 @@ from benchmark.results.metrics import score_retrieval
 from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store
 from benchmark.screen import open_console
 from reports import load
-from reports.build import build_report, class_scores, class_tables, pretrainings_table, ranking_scores
+from reports.build import build_report, class_scores, class_tables, pretrainings_table, scores_by_class
 from tests.reports.conftest import DATASETS, row_of, write_record
 
 WriteStore = Callable[..., Path]
@@ -208,8 +208,8 @@ def test_the_scores_of_a_class_are_scikit_learns(random_store: Path) -> None:
     assert 2 * scores["auprc_mean"] - 1 == pytest.approx(average_precision_score(truth, probability))
     assert 2 * scores["f1_mean"] - 1 == pytest.approx(f1_score(truth, test.probability.argmax(axis=1)))
     assert scores["seeds"] == 2
-    for sign in (np.zeros, np.ones):
-        assert np.isnan(ranking_scores(sign(2, np.int64), np.array([0.2, 0.4], np.float32))).all()
+    one_sign = replace(test, truth=np.full_like(test.truth, 1))
+    assert np.isnan([scores[1:3] for scores in scores_by_class(one_sign, multi=True)]).all()
 
 
 def test_label_shares_without_an_example_of_a_class_come_last(random_store: Path) -> None:

@@ -16,6 +16,7 @@ from benchmark.results.store import Predictions
 from reports.columns import ScoreColumn
 from reports.inference import LEVEL, POWER, pairwise
 from reports.jackknife import leave_one_out, with_contributions
+from reports.results import in_unit
 from tests.conftest import SHARED
 from tests.reports.conftest import Scatter, simulated_columns
 
@@ -99,7 +100,7 @@ def trainings(metric: str) -> np.ndarray:
     names = np.array([f"patient {number}" for number in range(len(truth))])
     probability = [np.load(CODE_TEST / f"seed_{number}.npy").astype(np.float32) for number in range(1, 11)]
     predictions = [Predictions(one, truth, names, names) for one in probability]
-    left_out = [leave_one_out(one, "recording", [metric], multi=True)[metric] for one in predictions]
+    left_out = [leave_one_out(in_unit(one, "recording"), [metric], multi=True)[metric] for one in predictions]
     return np.stack([with_contributions(scores) for scores in left_out])
 
 

@@ -10,6 +10,7 @@ from benchmark.results.metrics import METRICS, class_f1, macro, per_recording
 from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.store import Predictions
 from reports.jackknife import JACKKNIFED, leave_one_out
+from reports.results import in_unit
 
 
 def random_predictions(seed: int, *, multi: bool) -> Predictions:
@@ -40,7 +41,7 @@ def by_class(metric: str, truth: Ints, probability: Floats, *, multi: bool) -> D
 def test_every_score_is_that_of_the_remaining_patients(unit: str, multi: bool) -> None:
     for seed in range(10):
         predictions = random_predictions(seed, multi=multi)
-        left_out = leave_one_out(predictions, unit, JACKKNIFED, multi=multi)
+        left_out = leave_one_out(in_unit(predictions, unit), JACKKNIFED, multi=multi)
         wholes: dict[str, Doubles] = {}
         for number, name in enumerate(["", *np.unique(predictions.patient)]):
             rest = predictions.patient != name
@@ -57,7 +58,7 @@ def test_every_score_is_that_of_the_remaining_patients(unit: str, multi: bool) -
 
 def test_an_undefined_score_is_nan() -> None:
     one = Predictions(np.ones((1, 2), np.float32), np.array([[1, 0]]), np.array(["r"]), np.array(["p"]))
-    left_out = leave_one_out(one, HEARTBEAT, ["auroc", "acc"], multi=False)
+    left_out = leave_one_out(one, ["auroc", "acc"], multi=False)
     assert np.isnan(left_out["auroc"]).all()
     assert left_out["acc"][0] == 1.0
     assert np.isnan(left_out["acc"][1])
@@ -68,10 +69,8 @@ def test_a_class_of_one_positive_patient_counts_in_every_mean() -> None:
     truth = np.stack([random.random(60) < 0.4, np.arange(60) == 7], axis=1).astype(np.int64)  # (60, 2)
     probability = random.random(truth.shape).astype(np.float32)
     names = np.array([f"p{number:02d}" for number in range(60)])
-    left_out = leave_one_out(Predictions(probability, truth, names, names), HEARTBEAT, ["auroc"], multi=True)["auroc"]
-    alone = leave_one_out(
-        Predictions(probability[:, :1], truth[:, :1], names, names), HEARTBEAT, ["auroc"], multi=True
-    )["auroc"]
+    left_out = leave_one_out(Predictions(probability, truth, names, names), ["auroc"], multi=True)["auroc"]
+    alone = leave_one_out(Predictions(probability[:, :1], truth[:, :1], names, names), ["auroc"], multi=True)["auroc"]
     assert 2 * (left_out[1 + 7] - left_out[0]) == pytest.approx(alone[1 + 7] - alone[0], abs=1e-12)
 
 
@@ -81,7 +80,7 @@ def test_classes_that_do_not_count_are_in_no_mean() -> None:
     part = Predictions(
         predictions.probability[:, some], predictions.truth[:, some], predictions.recording, predictions.patient
     )
-    counted = leave_one_out(predictions, HEARTBEAT, JACKKNIFED, multi=True, classes=some)
-    for metric, values in leave_one_out(part, HEARTBEAT, JACKKNIFED, multi=True).items():
+    counted = leave_one_out(predictions, JACKKNIFED, multi=True, classes=some)
+    for metric, values in leave_one_out(part, JACKKNIFED, multi=True).items():
         if metric != "acc":
             assert counted[metric] == pytest.approx(values, abs=1e-12, nan_ok=True), metric

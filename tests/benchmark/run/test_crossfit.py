@@ -32,6 +32,7 @@ from benchmark.run.datasets import audit_run, joins_of, make_plan, with_columns
 from benchmark.run.grid import Cell
 from benchmark.training.finetune import Outcome
 from reports.jackknife import leave_one_out
+from reports.results import in_unit
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
 
 PARTS, SEEDS = 3, [41, 42]
@@ -156,7 +157,7 @@ def test_a_row_names_the_encoder_of_each_part_and_a_ranking_is_the_mean_over_the
     assert row.scores["recording"]["f1"] == together["f1"]
     assert row.scores["recording"]["auroc"] != together["auroc"]
     for unit in ("heartbeat", "recording"):
-        left_out = leave_one_out(test, unit, ["auroc", "f1"], multi=False)
+        left_out = leave_one_out(in_unit(test, unit), ["auroc", "f1"], multi=False)
         assert left_out["auroc"][0] == pytest.approx(row.scores[unit]["auroc"])
         rest = test.patient != sorted(set(test.patient))[3]
         without = [values[rest] for values in (test.probability, test.truth, test.recording)]
