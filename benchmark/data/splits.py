@@ -236,7 +236,9 @@ def labelled_subset(
     else:
         patients = _patient_order(patient, target, np.random.default_rng(seed))
         chosen = patients[: max(fewest, int(len(patients) * ratio))]
-        order = np.concatenate([np.flatnonzero(patient == name) for name in chosen])  # (n,)
+        by_patient = np.argsort(patient, kind="stable")  # (N,)
+        ends = [np.searchsorted(patient, chosen, side, sorter=by_patient) for side in ("left", "right")]
+        order = np.concatenate([by_patient[begin:end] for begin, end in zip(*ends, strict=True)])  # (n,)
     return (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)
 
 
