@@ -40,7 +40,7 @@ class Titles(NamedTuple):
     """Titles in the figures of a plan; one whose title lacks a letter in their font is called by its name."""
 
     rows: dict[str, str]
-    """Row -> title, which says so of a method that reads reports."""
+    """Row -> title, which names the embedding where a method reads reports."""
     datasets: dict[str, str]
     """Dataset -> title, which says so of simulated ECGs."""
 

@@ -14,14 +14,12 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.files import write_atomic
-from benchmark.results.names import HEARTBEAT, visible
+from benchmark.results.names import HEARTBEAT, TFIDF, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.layouts import role_of
 from reports.results import Run
 
 SIMULATED = "Simulated ECGs: no ranking of methods follows."
-READER = " (reads reports)"
-"""Mark behind the title of a row whose pretraining reads the reports of the recordings."""
 ONE_PATIENT = "all positive recordings are of one patient, and no interval says what another patient would change"
 """What is said of classes."""
 
@@ -86,10 +84,12 @@ def and_text(names: Sequence[str]) -> str:
 
 
 def row_title(plan: Plan, variant: str) -> str:
-    """Return the title of a row, with a mark on a method that reads reports."""
+    """Return the title of a row, with the embedding of the reports where its method reads them."""
     title = plan.variants[variant]
     if role_of(plan, variant).get("reads_reports"):
-        return title + READER
+        embedder = plan.config["pretrain"]["text_embedder"]
+        words = "TF-IDF" if embedder == TFIDF else embedder.rpartition("/")[2]
+        return f"{title} ({words} of reports)"
     return title
 
 

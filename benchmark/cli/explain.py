@@ -157,7 +157,7 @@ def is_named(words: str, cell: PlannedCell, plan: Plan) -> bool:
 
 
 def as_stored(words: str, plan: Plan) -> str:
-    """Return words with the names that tables print as those of cells: 'ETP (reads reports) 10 %' as 'etp 0.1'."""
+    """Return words with the names that tables print as those of cells: 'ETP (TF-IDF of reports) 10 %' as 'etp 0.1'."""
     names = {row_title(plan, name): name for name in plan.variants}
     names |= {title: name for name, title in plan.variants.items()}
     names |= {title: name for name, title in plan.titles.items()}

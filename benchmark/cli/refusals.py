@@ -20,11 +20,10 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.card_formats import PACKAGES
 from benchmark.data.prepare import Prepared, key_listing
-from benchmark.data.report_text import TFIDF
 from benchmark.machine import Machine
 from benchmark.process import EngineLost
 from benchmark.results.files import Damaged, holder_of
-from benchmark.results.names import install
+from benchmark.results.names import TFIDF, install
 from benchmark.results.store import NoResults, Plan, Store
 from benchmark.run.datasets import audit_run, locate, names_of
 from benchmark.run.engine import HERE, open_engine

@@ -19,11 +19,10 @@ import torch
 from benchmark.data.datasets.base import DatasetError
 from benchmark.results.arrays import Floats
 from benchmark.results.files import digest, seal, unseal, write_atomic
-from benchmark.results.names import install
+from benchmark.results.names import TFIDF, install
 
 TEXT_VERSION = 1
 """Raised with any change that can move an embedding."""
-TFIDF = "tfidf"
 WIDTH = 768
 """Columns of a TF-IDF embedding, as many as of a BERT model; those beyond the rank of the reports are zero."""
 MAX_TOKENS = 128

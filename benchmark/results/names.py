@@ -151,6 +151,8 @@ Role = Literal["method", "ablation", "sweep", "baseline", "candidate"]
 ROLES: tuple[Role, ...] = get_args(Role)
 METHOD, ABLATION, SWEEP, BASELINE, CANDIDATE = ROLES
 
+TFIDF = "tfidf"
+"""Embedding of reports without a language model."""
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""
 RECORD_FILE = "pretraining.json"

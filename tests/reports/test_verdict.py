@@ -73,7 +73,7 @@ def test_a_sentence_says_which_rows_beat_the_untrained_encoder() -> None:
     ]  # fmt: skip
     against, _, limits, (first, _) = verdict(*results_of(), statistics(lines))
     assert against == [
-        f"{BETTER}: ETP (reads reports) at both label shares; better, not shown to be by more than 1 point: PMQ at "
+        f"{BETTER}: ETP (TF-IDF of reports) at both label shares; better, not shown to be by more than 1 point: PMQ at "
         "30 %; within 1 point of it: MoCo at 1 %; no difference shown: PMQ at 1 %; worse: MoCo at 30 %.",
         "No baseline but the untrained encoder was run.",
     ]
@@ -83,7 +83,7 @@ def test_a_sentence_says_which_rows_beat_the_untrained_encoder() -> None:
         "not shown may still be there."
     )
     assert first == (
-        "30 % of the labels, mean AUROC minus that of Random in points: higher: ETP (reads reports) +9.0 "
+        "30 % of the labels, mean AUROC minus that of Random in points: higher: ETP (TF-IDF of reports) +9.0 "
         "(7.0 to 11.0), PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."
     )
     (none, _), *_ = verdict(*results_of("strict", 0.3), statistics([(0.3, "pmq", 4.0, "")]))

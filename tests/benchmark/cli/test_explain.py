@@ -38,7 +38,7 @@ def test_a_cell_is_found_by_its_names_in_any_order_and_by_its_key(finished_bench
 def test_the_name_of_a_row_that_reads_reports_is_taken_as_tables_print_it(finished_bench: Bench) -> None:
     plan = finished_bench.store.load_plan()
     plan = replace(plan, variants={"etp": "ETP"}, roles={"etp": {"role": "method", "reads_reports": True}})
-    assert as_stored("ETP (reads reports) 50 %", plan) == "etp 0.5"
+    assert as_stored("ETP (TF-IDF of reports) 50 %", plan) == "etp 0.5"
 
 
 def test_a_number_without_a_seed_is_the_mean_of_its_cells_and_overall_of_its_columns(

@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.data import report_text
-from benchmark.data.report_text import TFIDF, WIDTH, embed_reports, embedder_identity, has_text, tfidf_vectors
+from benchmark.data.report_text import WIDTH, embed_reports, embedder_identity, has_text, tfidf_vectors
+from benchmark.results.names import TFIDF
 
 CPU = torch.device("cpu")
 
