@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from benchmark.cli.check import checks_of, line_of
-from benchmark.cli.main import config_of, folders_of, machine_of, parse
+from benchmark.cli.main import Request, config_of, folders_of, machine_of, parse
 from benchmark.cli.refusals import refusals
 from benchmark.cli.run import run_missing, sole_command
 from benchmark.config.config import Config
@@ -35,7 +35,7 @@ from benchmark.data.datasets.arrays import Arrays
 from benchmark.embedding import SavedEncoder, load_encoder
 from benchmark.results.names import RECORDING, UNTRAINED, Baseline
 from benchmark.results.store import Store
-from benchmark.run.datasets import locate, names_of, refuse_unusable
+from benchmark.run.datasets import refuse_unusable
 from benchmark.run.rows import missing_twins, refuse_lone_windows, variants_of
 from benchmark.screen import note, open_console
 from methods import METHODS, NAME, get_method
@@ -159,14 +159,13 @@ def run(arguments: Namespace) -> Results:
     refuse_unusable(config)
     for text in missing_twins(config):
         note(console, text)
-    folders, machine = folders_of(arguments), machine_of(arguments, config)
-    problems = list(refusals(config, folders, machine, arguments))
+    request = Request(config, folders_of(arguments), machine_of(arguments, config), arguments)
+    problems = list(refusals(request))
     if problems:
         raise ConfigError("; ".join(problems))
     store = Store(arguments.results)
-    datasets = [locate(config, name, folders) for name in names_of(config)]
     with sole_command(store):
-        plan, failures = run_missing(config, datasets, folders, machine, arguments, console)
+        plan, failures = run_missing(request, console)
     whole = run_of(store, plan, store.root)
     if failures:
         first = next(iter(whole.failures.values())).line

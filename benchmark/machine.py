@@ -87,10 +87,6 @@ class Machine:
     engine: str = "local"  # 'local', or the address or the scheduler file of a Dask scheduler
     devices: tuple[str, ...] = ()  # what CUDA_VISIBLE_DEVICES is in the workers, in turn; () for what it is here
 
-    def mode(self) -> dict[str, str]:
-        """Return what of the machine enters result keys: bits also depend on `computer`."""
-        return {"device": self.device.type, "precision": self.precision}
-
     def threads(self) -> int | None:
         """Count the CPU threads of a pretraining: a share of those here; None for those that a worker elsewhere has."""
         return max(1, torch.get_num_threads() // (self.jobs or 1)) if self.engine == "local" else None
@@ -117,16 +113,15 @@ PACKAGES = ("torch", "numpy", "scikit-learn", "scipy", "pandas", "wfdb")
 def git_state() -> dict[str, str | bool | None]:
     """Look up the commit and whether there are changes; None outside a checkout, and in another project's."""
     file = Path(__file__).resolve()
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=file.parent, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
+    printed = []
     try:
-        git("ls-files", "--error-unmatch", file.name)
-        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("diff", "HEAD", "--stat"))}
+        for words in (["ls-files", "--error-unmatch", file.name], ["rev-parse", "HEAD"], ["diff", "HEAD", "--stat"]):
+            done = subprocess.run(["git", *words], cwd=file.parent, capture_output=True, text=True, check=True)
+            printed.append(done.stdout.strip())
     except (OSError, subprocess.CalledProcessError):
         return {"commit": None, "dirty": False}
+    _, commit, changes = printed
+    return {"commit": commit, "dirty": bool(changes)}
 
 
 @lru_cache

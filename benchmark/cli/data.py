@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.cli.expected import expectation
-from benchmark.cli.main import FAILED, OK, config_of, datasets_of, folders_of
+from benchmark.cli.main import FAILED, OK, config_of, folders_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import Folders, dataset_names
+from benchmark.config.load import Folders
 from benchmark.data.audit import Finding, fact_lines, implausible, measured_beats, side_line
 from benchmark.data.column import column_of
 from benchmark.data.datasets import find_root
@@ -49,9 +49,10 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
     there. Raises ConfigError, and DatasetError if there is none.
     """
     config, folders = config_of(arguments), folders_of(arguments)
-    named: list[str] = []
-    for name in dataset_names(datasets_of(arguments)):
-        named += datasets_in(name)
+    given = vars(arguments)
+    named = config.data.corpora if given["data.pretrain"] else []
+    for column in config.data.datasets if given["data.datasets"] else ():
+        named += datasets_in(column)
     if named:
         return config, folders, list(dict.fromkeys(named))
     if config.data.simulation is not None:

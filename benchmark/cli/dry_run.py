@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ import torch
 
 from benchmark.cli.expected import expectation
 from benchmark.cli.hours import cell_seconds, timed_updates
-from benchmark.cli.main import OK, USAGE
+from benchmark.cli.main import OK, USAGE, Request
 from benchmark.cli.refusals import are_refused, refuse_audited, select_keys
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
@@ -48,40 +47,25 @@ GIB = 2**30
 Variants = tuple[Variant, ...] | None
 
 
-def dry_run(
-    console: Console,
-    config: Config,
-    folders: Folders,
-    machine: Machine,
-    arguments: Namespace,
-    variants: Variants = None,
-) -> int:
+def dry_run(request: Request, console: Console, variants: Variants = None) -> int:
     """Print what a run refuses and its plan; returns the exit status. Raises ConfigError, DatasetError like a run."""
-    refused = are_refused(config, folders, machine, arguments)
-    only = vars(arguments).get("only") or ()
-    columns = print_dry_run(console, config, folders, machine, arguments.results, variants=variants, only=only)
+    refused = are_refused(request)
+    columns = print_dry_run(request, console, variants)
     if columns:
-        refuse_audited(config, columns, arguments)
+        refuse_audited(request.config, columns, request.arguments)
     else:
         note(console, "leaks and the keys of --only are judged when the data are prepared, e.g. by `data check`")
     return USAGE if refused else OK
 
 
-def print_dry_run(
-    console: Console,
-    config: Config,
-    folders: Folders,
-    machine: Machine,
-    results: Path,
-    *,
-    variants: Variants = None,
-    only: Sequence[str] = (),
-) -> dict[str, Prepared]:
+def print_dry_run(request: Request, console: Console, variants: Variants = None) -> dict[str, Prepared]:
     """Print the plan of a run; returns its corpus and columns, nothing where a dataset is not prepared.
 
-    results: the store to continue, may be missing. variants: rows in place of those of the config. only: starts of the
-    keys that are run alone, where the data are prepared. Raises ConfigError where no key begins so.
+    variants: rows in place of those of the config. Raises ConfigError where no key begins as `--only` says; that is
+    known where the data are prepared.
     """
+    config, folders, machine, arguments = request
+    results: Path = arguments.results
     listed, prepared = datasets_of(config, folders)
     sizes = sizes_of(config, listed, prepared)
     columns: dict[str, Prepared] = {}
@@ -96,7 +80,7 @@ def print_dry_run(
         grid = make_grid(config, views, machine, variants)
         work = Work(grid, grid.pretrainings, grid.distinct_cells())
     else:
-        grid = select_keys(grid, only, Store(results))
+        grid = select_keys(grid, vars(arguments).get("only") or (), Store(results))
         work = missing(grid, Store(results))
     cells = len(grid.distinct_cells())
     trained = sum(one.method.trains for one in grid.pretrainings)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, get_args, get_origin
 
 from benchmark.cli.commands import COMMANDS, COMMON, KEYS, NO_BASELINE
 from benchmark.config.config import ALL_ABLATIONS, Config
@@ -59,6 +59,15 @@ FEW_PATIENTS, FOLDS = 500, 5
 """Below so many patients without a split of their own the config `own` tests all, in so many parts."""
 
 
+class Request(NamedTuple):
+    """A run as a command line describes it."""
+
+    config: Config
+    folders: Folders
+    machine: Machine
+    arguments: Namespace
+
+
 class Parser(argparse.ArgumentParser):
     """argparse that reports an error in one line, with the nearest choice."""
 
@@ -76,18 +85,12 @@ def parts_of(annotation: Any) -> list[Any]:
     return [annotation, *(part for inner in get_args(annotation) for part in parts_of(inner))]
 
 
-def fields_of(key: str) -> list[Any]:
-    """List the pydantic fields of a dotted config key; several where the members of a union have it."""
+def arguments_of(key: str) -> dict[str, Any]:
+    """Return the arguments of `add_argument` for a flag that sets a dotted config key."""
     sections, fields = [Settings], list[Any]()
-    for name in key.split("."):
+    for name in key.split("."):  # several members of a union may have the key
         fields = [section.model_fields[name] for section in sections if name in section.model_fields]
         sections = [section for field in fields for section in sections_in(field.annotation)]
-    return fields
-
-
-def arguments_of(key: str) -> dict[str, Any]:
-    """Return the arguments of `add_argument` for a flag that sets a config key."""
-    fields = fields_of(key)
     parts = [part for field in fields for part in parts_of(field.annotation)]
     choices = [part for part in parts if isinstance(part, str)]
     numbers = [part for part in parts if part in (int, float)]
@@ -149,24 +152,17 @@ def version() -> str:
         return "of a checkout that is not installed"
 
 
-def split(argv: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the name of the command, of one word or two, and the other arguments. Raises ConfigError."""
-    words = list(argv)
-    if not words or words[0].startswith("-"):
-        return DEFAULT_COMMAND, words
-    count = 2 if words[0] == "data" else 1
-    name = " ".join(words[:count])
-    if name not in COMMANDS:
-        raise ConfigError(unknown("command", name, COMMANDS))
-    return name, words[count:]
-
-
 def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
     """Return the name of a command and its arguments. Raises ConfigError; `--help` and `--version` print and exit."""
     if argv[:1] in (["--help"], ["-h"], ["--version"]) or [*argv] == ["data", "--help"]:
         print(f"{INSTALLED} {version()}" if argv[0] == "--version" else overview())
         raise SystemExit(OK)
-    name, rest = split(argv)
+    name, rest = DEFAULT_COMMAND, list(argv)
+    if rest and not rest[0].startswith("-"):
+        count = 2 if rest[0] == "data" else 1
+        name, rest = " ".join(rest[:count]), rest[count:]
+    if name not in COMMANDS:
+        raise ConfigError(unknown("command", name, COMMANDS))
     arguments, extra = parser_of(name).parse_known_args(rest)
     arguments.line = shlex.join([*name.split(), *rest])
     if not extra:

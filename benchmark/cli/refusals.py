@@ -13,14 +13,13 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from benchmark import screen as terminal
+from benchmark.cli.main import Request
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import Folders
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.card_formats import PACKAGES
 from benchmark.data.prepare import Prepared, key_listing
-from benchmark.machine import Machine
 from benchmark.process import EngineLost
 from benchmark.results.files import Damaged, holder_of
 from benchmark.results.names import TFIDF, install
@@ -40,16 +39,17 @@ class Need(NamedTuple):
     """What does without it."""
 
 
-def are_refused(config: Config, folders: Folders, machine: Machine, arguments: Namespace) -> bool:
+def are_refused(request: Request) -> bool:
     """Print an error for each thing that a run refuses before any work; tell whether there is one."""
-    lines = list(refusals(config, folders, machine, arguments))
+    lines = list(refusals(request))
     for line in lines:
         terminal.error(line)
     return bool(lines)
 
 
-def refusals(config: Config, folders: Folders, machine: Machine, arguments: Namespace) -> Iterator[str]:
+def refusals(request: Request) -> Iterator[str]:
     """Yield a line for each missing extra or dataset, folder, engine or workers that cannot be used, a store in use."""
+    config, folders, machine, arguments = request
     for need in needs_of(config, arguments):
         if not any(map(find_spec, need.packages)):
             yield f"{need.part} needs packages: {install(*need.packages)}, or {need.otherwise}"

@@ -14,11 +14,9 @@ import torch
 
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import dry_run
-from benchmark.cli.main import FAILED, OK, USAGE, config_of, folders_of, machine_of
+from benchmark.cli.main import FAILED, OK, USAGE, Request, config_of, folders_of, machine_of
 from benchmark.cli.refusals import are_refused, in_use, refuse_audited, select_keys
-from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset, counted
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
@@ -65,51 +63,34 @@ def run(arguments: Namespace, console: Console) -> int:
     config = config_of(arguments)
     refuse_lone_windows(config, variants_of(config))  # before the data are prepared
     refuse_unusable(config)
-    folders, machine = folders_of(arguments), machine_of(arguments, config)
+    request = Request(config, folders_of(arguments), machine_of(arguments, config), arguments)
     for name in names_of(config):
         for text in patients_of(config, name):
             note(console, f"{config.data.source(name).title}: patients are {text}")
     for text in missing_twins(config):
         note(console, text)
     if arguments.dry_run:
-        return dry_run(console, config, folders, machine, arguments)
-    if are_refused(config, folders, machine, arguments):
+        return dry_run(request, console)
+    if are_refused(request):
         return USAGE
-    datasets = [locate(config, name, folders) for name in names_of(config)]
-    with sole_command(Store(arguments.results)):
-        return run_grid(config, datasets, folders, machine, arguments, console)
-
-
-def run_grid(
-    config: Config,
-    datasets: Sequence[Dataset],
-    folders: Folders,
-    machine: Machine,
-    arguments: Namespace,
-    console: Console,
-) -> int:
-    """Run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
-    plan, failures = run_missing(config, datasets, folders, machine, arguments, console)
-    reported = is_reported(plan, Store(arguments.results), arguments, console)
+    store = Store(arguments.results)
+    with sole_command(store):
+        plan, failures = run_missing(request, console)
+        reported = is_reported(plan, store, arguments, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures or not reported else OK
 
 
-def run_missing(
-    config: Config,
-    datasets: Sequence[Dataset],
-    folders: Folders,
-    machine: Machine,
-    arguments: Namespace,
-    console: Console,
-) -> tuple[Plan, int]:
+def run_missing(request: Request, console: Console) -> tuple[Plan, int]:
     """Prepare the data and run the missing part of the grid; returns its plan and the number of failed tasks.
 
     Raises DatasetError for data that cannot be used.
     """
+    config, folders, machine, arguments = request
     store = Store(arguments.results)
-    prepared, warnings = prepare_all(config, datasets, folders, arguments, console)
+    datasets = [locate(config, name, folders) for name in names_of(config)]
+    prepared, warnings = prepare_all(request, datasets, console)
     forms = external_forms(config, datasets, lambda data, cut: prepare_data(data, config, folders, console, cut))
     grid = make_grid(config, prepared, machine, forms=forms)
     grid = select_keys(grid, arguments.only or (), store)
@@ -155,12 +136,13 @@ def sole_command(store: Store) -> Iterator[None]:
 
 
 def prepare_all(
-    config: Config, datasets: Sequence[Dataset], folders: Folders, arguments: Namespace, console: Console
+    request: Request, datasets: Sequence[Dataset], console: Console
 ) -> tuple[dict[str, Prepared], list[str]]:
     """Return what is prepared of the datasets of a run, of joins and of columns, and the warnings.
 
     Prints a line for each. Raises DatasetError for data that cannot be used, and for a leak that is not allowed.
     """
+    config, folders, _, arguments = request
     remove_stale({arguments.results: 2, folders.cache: 1, arguments.out: 1})
     prepared = {}
     for dataset in datasets:

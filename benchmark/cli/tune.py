@@ -22,7 +22,7 @@ import pandas as pd
 
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import dry_run
-from benchmark.cli.main import FAILED, OK, USAGE, config_of, folders_of, machine_of, values_of
+from benchmark.cli.main import FAILED, OK, USAGE, Request, config_of, folders_of, machine_of, values_of
 from benchmark.cli.refusals import are_refused
 from benchmark.cli.run import prepare_all, sole_command, tell_unsound, work_off
 from benchmark.config.config import Config, laid_over, with_settings
@@ -55,15 +55,16 @@ def tune(arguments: Namespace, console: Console) -> int:
     config = search_config(config, arguments.ratio)
     variants = variants_of_draws(config, draws)
     folders, machine, store = folders_of(arguments), machine_of(arguments, config), Store(arguments.results)
+    request = Request(config, folders, machine, arguments)
     candidates_text = f"{arguments.candidates} candidates of {len(draws)} methods"
     if arguments.dry_run:
         note(console, candidates_text)
-        return dry_run(console, config, folders, machine, arguments, variants)
-    if are_refused(config, folders, machine, arguments):
+        return dry_run(request, console, variants)
+    if are_refused(request):
         return USAGE
     datasets = [locate(config, name, folders) for name in names_of(config)]
     with sole_command(store):
-        prepared, _ = prepare_all(config, datasets, folders, arguments, console)
+        prepared, _ = prepare_all(request, datasets, console)
         grid = make_grid(config, prepared, machine, variants)
         tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, {}, store), console)
         work = missing(grid, store)

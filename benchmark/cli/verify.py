@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmark.cli.dry_run import dry_run
-from benchmark.cli.main import OK, config_of, folders_of, machine_of, parse
+from benchmark.cli.main import OK, Request, config_of, folders_of, machine_of, parse
 from benchmark.cli.run import run_missing, sole_command
 from benchmark.config.errors import ConfigError
 from benchmark.results.names import WEIGHTS
 from benchmark.results.store import NoResults, Store
-from benchmark.run.datasets import locate, names_of
 from benchmark.screen import Console, note, open_console
 from methods import METHODS, get_method
 from reports.results import Run, run_of
@@ -95,10 +94,9 @@ def compute_again(here: Run, theirs: Run, keys: Iterable[str], store: Store, con
     changes = ["--only", *keys, "--results", str(store.root), "--out", str(store.root / "out")]
     _, arguments = parse([*shlex.split(here.plan.command), *changes])
     config = config_of(arguments, theirs.plan.config | encoders | {"methods": methods_of(here, theirs)})
-    folders, machine = folders_of(arguments), machine_of(arguments, config)
-    if dry_run(console, config, folders, machine, arguments) != OK:
+    request = Request(config, folders_of(arguments), machine_of(arguments, config), arguments)
+    if dry_run(request, console) != OK:
         raise ConfigError(f"the cells of {theirs.name} cannot be computed here")
-    datasets = [locate(config, name, folders) for name in names_of(config)]
     with sole_command(store):
-        plan, _ = run_missing(config, datasets, folders, machine, arguments, console)
+        plan, _ = run_missing(request, console)
     return run_of(store, plan, store.root)

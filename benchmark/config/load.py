@@ -231,19 +231,18 @@ def with_cards(overrides: Mapping[str, Any]) -> dict[str, Any]:
         words = listed(changes.get(key) or [])
         if not all(isinstance(word, str) for word in words):
             continue  # the config's check refuses it
-        for word in filter(is_card, words):
-            card = load_card(word)
-            content = card.model_dump(mode="json")
-            if changes.setdefault(f"data.cards.{card.name}", content) != content:
-                raise ConfigError(f"card {word}: another card is named {card.name!r} too; rename one of them")
-        if words:
-            changes[key] = dataset_names(words)
+        names = []
+        for word in words:
+            names.append(word)
+            if is_card(word):
+                card = load_card(word)
+                content = card.model_dump(mode="json")
+                if changes.setdefault(f"data.cards.{card.name}", content) != content:
+                    raise ConfigError(f"card {word}: another card is named {card.name!r} too; rename one of them")
+                names[-1] = card.name
+        if names:
+            changes[key] = names
     return changes
-
-
-def dataset_names(words: Sequence[str]) -> list[str]:
-    """List names of datasets, given by name or by the file of a card. Raises ConfigError for an unreadable card."""
-    return [load_card(word).name if is_card(word) else word for word in words]
 
 
 def card_folders(words: Sequence[str], data_root: Path | None = None) -> dict[str, Path]:

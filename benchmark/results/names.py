@@ -124,11 +124,6 @@ def name_on(variant: str, encoder: str) -> str:
     return f"{variant}+{encoder}" if encoder else variant
 
 
-def name_on_any(variant: str, encoder: str) -> str:
-    """Name on the first encoder of a row on `encoder`, '' where there is one."""
-    return variant.removesuffix(f"+{encoder}") if encoder else variant
-
-
 def is_untrained(variant: str) -> bool:
     """Tell whether a row is that of the untrained encoder, the first or a further one."""
     return variant.partition("+")[0] == UNTRAINED

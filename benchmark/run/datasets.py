@@ -108,7 +108,10 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
                 chosen_by.append([column.data.fingerprint, column.spec.dividing()])
         corpus = join(config.data.pretrain, members, cache, chosen_by=chosen_by)
         joins.append(corpus)
-    plain = {column.name: of_task(prepared[column.dataset], column) for column in plain_columns(config)}
+    plain = {}
+    for task in config.data.columns():
+        if not is_transport(task.dataset):
+            plain[task.name] = of_task(prepared[task.dataset], task)
     in_parts = {column.data.dataset_name for column in crossfitted(config, plain).values()}
     for name in filter(is_transport, config.data.datasets):
         if ends := in_parts.intersection(datasets_in(name)):
@@ -126,11 +129,6 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
         column = column_of(learned, config.column_spec(learned.name))
         joins.append(transported(transport, column, tested, seen, cache))
     return joins
-
-
-def plain_columns(config: Config) -> list[DatasetTask]:
-    """List the columns of a config that are no transports."""
-    return [column for column in config.data.columns() if not is_transport(column.dataset)]
 
 
 def untested(config: Config, data: Prepared) -> Ints:

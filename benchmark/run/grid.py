@@ -34,7 +34,6 @@ from benchmark.results.names import (
     evaluation_of,
     is_frozen,
     name_on,
-    name_on_any,
 )
 from benchmark.results.store import Store, cell_key
 from benchmark.run.crossfit import DEALT_BY, Columns, crossfitted, dealt_by
@@ -256,7 +255,8 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]
     if variant.role == "candidate":
         yield from ((VALIDATION, VALIDATION, ratio) for ratio in config.ratios)
         return
-    row, unserved = name_on_any(variant.name, variant.encoder), unserved_by(variant, config.evaluate)
+    unserved = unserved_by(variant, config.evaluate)
+    row = variant.name.removesuffix(f"+{variant.encoder}") if variant.encoder else variant.name  # on the first encoder
     ratios = [min(config.ratios)] if variant.role == "sweep" else config.ratios
     if (
         "full-labels" in config.baselines
@@ -306,7 +306,8 @@ def make_grid(
     variants: rows in place of the config's. forms: (method, column) -> the column's recordings, cut to the windows of
     the method's external encoder. Raises ConfigError as `refuse_lone_windows`.
     """
-    variants, mode = variants or variants_of(config), machine.mode()
+    variants = variants or variants_of(config)
+    mode = {"device": machine.device.type, "precision": machine.precision}  # what of the machine enters keys
     refuse_lone_windows(config, variants)
     names = [config.data.pretrain, *(column.name for column in config.data.columns())]
     columns = crossfitted(config, prepared)

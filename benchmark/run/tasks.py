@@ -82,8 +82,34 @@ class Work:
 
     @cached_property
     def jobs(self) -> list[Job]:
-        """Its jobs, in the order in which they are handed over (`jobs_of`)."""
-        return jobs_of(self)
+        """Its jobs, pretrainings first; cells that share what they compute on one dataset are one job.
+
+        These are probes of the same encoders, and rows without an encoder of one seed. Cells of a dataset follow each
+        other: a process keeps the beat features of one dataset. Before what trains stands a job of each evaluation that
+        waits for no training, so that the time of the cells is soon known.
+        """
+        groups: dict[tuple[Any, ...], list[Cell]] = {}
+        for cell in sorted(self.cells, key=lambda cell: cell.dataset):
+            encoders = frozenset(pretraining.key for pretraining in cell.pretrainings)
+            together: tuple[Any, ...] = (cell.key,)
+            if is_frozen(cell.evaluation):
+                together = cell.dataset, encoders
+            elif not encoders:
+                together = cell.dataset, cell.seed
+            groups.setdefault(together, []).append(cell)
+        trained = {pretraining.key for pretraining in self.pretrainings if pretraining.method.trains}
+        first: dict[str, Job] = {}
+        others: list[Job] = []
+        for cells in groups.values():
+            job = Job(tuple(cells), frozenset(pretraining.key for pretraining in cells[0].pretrainings))
+            if job.after & trained or cells[0].evaluation in first:
+                others.append(job)
+            else:
+                first[cells[0].evaluation] = job
+        pretrainings = sorted(self.pretrainings, key=lambda pretraining: pretraining.key in trained)
+        jobs = [Job((pretraining,)) for pretraining in pretrainings]
+        untrained = len(jobs) - len(trained)
+        return [*jobs[:untrained], *first.values(), *jobs[untrained:], *others]
 
     def damage_lines(self) -> Iterator[str]:
         """Yield a line for each of the first damaged files, and one that counts the others."""
@@ -159,37 +185,6 @@ def is_whole(part: Part, store: Store) -> bool:
     if isinstance(part, Cell):
         return store.load_row(part.key) is not None
     return read_record(store.pretrained / part.key) is not None
-
-
-def jobs_of(work: Work) -> list[Job]:
-    """Group work into jobs, pretrainings first; cells that share what they compute on one dataset are one job.
-
-    These are probes of the same encoders, and rows without an encoder of one seed. Cells of a dataset follow each
-    other: a process keeps the beat features of one dataset. Before what trains stands a job of each evaluation that
-    waits for no training, so that the time of the cells is soon known.
-    """
-    groups: dict[tuple[Any, ...], list[Cell]] = {}
-    for cell in sorted(work.cells, key=lambda cell: cell.dataset):
-        encoders = frozenset(pretraining.key for pretraining in cell.pretrainings)
-        together: tuple[Any, ...] = (cell.key,)
-        if is_frozen(cell.evaluation):
-            together = cell.dataset, encoders
-        elif not encoders:
-            together = cell.dataset, cell.seed
-        groups.setdefault(together, []).append(cell)
-    trained = {pretraining.key for pretraining in work.pretrainings if pretraining.method.trains}
-    first: dict[str, Job] = {}
-    others: list[Job] = []
-    for cells in groups.values():
-        job = Job(tuple(cells), frozenset(pretraining.key for pretraining in cells[0].pretrainings))
-        if job.after & trained or cells[0].evaluation in first:
-            others.append(job)
-        else:
-            first[cells[0].evaluation] = job
-    pretrainings = sorted(work.pretrainings, key=lambda pretraining: pretraining.key in trained)
-    jobs = [Job((pretraining,)) for pretraining in pretrainings]
-    untrained = len(jobs) - len(trained)
-    return [*jobs[:untrained], *first.values(), *jobs[untrained:], *others]
 
 
 def run(job: Job, context: Context) -> tuple[Ending, ...]:

@@ -29,6 +29,8 @@ def remove_unsound(
     Returns '2 pretrainings and 5 cells'; '' where there is nothing to remove. forms: as of `grid.make_grid`. An
     unfinished pretraining loses its checkpoint; health is measured again.
     """
+    if not any(map(spans_behind, (corpus, *columns.values(), *forms.values()))):
+        return ""
     spans_of_corpus = spans_behind(corpus)
     unsound, removed = set[str](), 0
     for pretraining in grid.pretrainings:

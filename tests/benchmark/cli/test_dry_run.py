@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 
 from benchmark.cli import hours
 from benchmark.cli.dry_run import print_dry_run
+from benchmark.cli.main import Request
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
 from benchmark.data.prepare import prepare
@@ -48,7 +50,8 @@ def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_pr
 
     def lines(results: str = "runs") -> list[str]:
         out = StringIO()
-        print_dry_run(open_console(out), config, folders, MACHINE, tmp_path / results)
+        request = Request(config, folders, MACHINE, Namespace(results=tmp_path / results))
+        print_dry_run(request, open_console(out))
         return out.getvalue().splitlines()
 
     before = lines("new/deeper/runs")

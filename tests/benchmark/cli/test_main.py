@@ -185,4 +185,4 @@ def test_devices_count_among_those_that_are_visible_and_others_are_refused(
         return
     machine = machine_of(arguments, config_of(arguments))
     assert (machine.jobs, machine.devices) == expected
-    assert machine.mode() == {"device": "cuda", "precision": "bf16"}
+    assert (machine.device.type, machine.precision) == ("cuda", "bf16")

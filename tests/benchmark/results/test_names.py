@@ -25,7 +25,6 @@ DATASETS = {"ptb-xl": "PTB-XL", "chapman": "Chapman", "cpsc2018": "CPSC2018"}
 
 def test_a_row_on_a_further_encoder_has_its_name_behind() -> None:
     assert (names.name_on("pmq", ""), names.name_on("pmq", "s4")) == ("pmq", "pmq+s4")
-    assert (names.name_on_any("pmq+s4", "s4"), names.name_on_any("pmq+s4", "")) == ("pmq", "pmq+s4")
     assert [names.is_untrained(row) for row in ("random", "random+s4", "pmq", "random-frozen")] == [True] * 2 + [
         False
     ] * 2

@@ -12,7 +12,7 @@ from benchmark.results.store import Failure, Store
 from benchmark.run import progress as progress_module
 from benchmark.run.grid import Cell
 from benchmark.run.progress import GridProgress, Progress, progress_file, read_progress
-from benchmark.run.tasks import Ending, Job, jobs_of
+from benchmark.run.tasks import Ending, Job
 from benchmark.screen import open_console
 from tests.benchmark.run.bench import BASE, Bench, Cohorts, SmallConfig
 
@@ -41,7 +41,7 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
     monkeypatch.setenv("TERM", "xterm")
     work, pipe, screen = bench.missing(), io.StringIO(), io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=100, markup=False, highlight=False)
-    random, first, second, pmq, *_ = jobs_of(work)
+    random, first, second, pmq, *_ = work.jobs
     for console in (open_console(pipe), terminal):
         with (
             GridProgress(console, work, bench.store) as progress,

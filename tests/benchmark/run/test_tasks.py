@@ -22,7 +22,7 @@ from benchmark.results.store import Failure, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import Shared, run_cell
 from benchmark.run.grid import Cell, Context
-from benchmark.run.tasks import Ending, Job, given_up, jobs_of, next_jobs, run
+from benchmark.run.tasks import Ending, Job, given_up, next_jobs, run
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
 
@@ -93,7 +93,7 @@ def test_pretrainings_come_first_and_a_cell_waits_for_its_own_alone(bench: Bench
 
 
 def test_a_job_of_each_evaluation_that_waits_for_no_training_comes_before_what_trains(bench: Bench) -> None:
-    names = [job.parts[0].name for job in jobs_of(bench.missing())]
+    names = [job.parts[0].name for job in bench.missing().jobs]
     assert names[0] == RANDOM
     assert {*names[1:3]} == {name for name in CELLS if name.startswith("random")}
     assert names[3] == PMQ
@@ -176,7 +176,7 @@ def test_probes_of_all_kinds_share_the_features_of_an_encoder(
         "ratios": [0.5],
     }
     work = Bench(small_config(every), cohorts, Store(tmp_path / "runs")).missing()
-    jobs = [job.parts for job in jobs_of(work) if not job.is_pretraining]
+    jobs = [job.parts for job in work.jobs if not job.is_pretraining]
     together = sorted(sorted({part.evaluation for part in parts if isinstance(part, Cell)}) for parts in jobs)
     probes = sorted(name for name in EVALUATION_FACTS if name not in ("finetune", RETRIEVAL))
     assert together == [probes, probes, ["features"], ["finetune"], ["finetune"], ["supervised"]]
@@ -187,7 +187,7 @@ def test_rows_without_an_encoder_share_the_windows_of_a_seed(
 ) -> None:
     both = {"methods": ["random"], "evaluate": ["linear"], "baselines": ["features", "heart-rate"], "seeds": [41, 42]}
     work = Bench(small_config(both), cohorts, Store(tmp_path / "runs")).missing()
-    classical = [job.parts for job in jobs_of(work) if not job.is_pretraining and not job.after]
+    classical = [job.parts for job in work.jobs if not job.is_pretraining and not job.after]
     rows = [{(part.evaluation, part.seed) for part in parts if isinstance(part, Cell)} for parts in classical]
     assert rows == [{("features", seed), ("heart-rate", seed)} for seed in (41, 42)]
 
