@@ -177,7 +177,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circle_in(graph) == []
 
 
-def test_methods_need_torch_and_pydantic_reports_the_results_and_results_no_torch() -> None:
+def test_rooms_need_no_package_but_theirs() -> None:
     allowed = {"torch", "pydantic", "methods", *sys.stdlib_module_names}
     methods = [file for file in FILES if in_room(file, "methods/")]
     offenders = {file: {name.split(".")[0] for name in names_of(file)} - allowed for file in methods}
@@ -222,7 +222,7 @@ def test_every_library_is_declared() -> None:
     assert undeclared == []
 
 
-def test_names_say_what_a_file_is_for_and_a_folder_lies_at_most_two_levels_deep() -> None:
+def test_the_tree_is_flat_with_telling_names() -> None:
     empty = {"utils", "util", "helpers", "helper", "common", "misc"}
     assert [file for file in FILES if Path(file).stem in empty] == []
     assert [folder for folder in FOLDERS if not (ROOT / folder / "__init__.py").is_file()] == []

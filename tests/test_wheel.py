@@ -88,7 +88,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 
 @pytest.mark.slow
-def test_the_wheel_runs_the_demo_embeds_and_is_imported_elsewhere(installed: Installed, tmp_path: Path) -> None:
+def test_the_wheel_works_outside_the_checkout(installed: Installed, tmp_path: Path) -> None:
     def run(*words: str) -> str:
         return output(installed.program, *words, cwd=tmp_path)
 

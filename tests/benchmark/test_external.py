@@ -69,7 +69,7 @@ def released(file: str, weights: str, folder: Path, shared_ecgs: Path) -> Pretra
         ("identity.py", "identity_ptb_100", "no"),
     ],
 )
-def test_released_encoders_are_rows_and_one_that_its_network_contradicts_is_one_line(
+def test_released_encoders_are_rows(
     file: str, weights: str, saw_ptb_xl: str, tmp_path: Path, shared_ecgs: Path, cohorts: Cohorts
 ) -> None:
     kind = type(released(file, weights, tmp_path, shared_ecgs))
@@ -138,7 +138,7 @@ def test_weights_of_another_precision_are_the_reason_why_no_window_is_taken(tmp_
         try_external(kind_of(word))
 
 
-def test_edited_weights_or_signals_are_another_row_and_a_moved_folder_is_the_same(tmp_path: Path) -> None:
+def test_a_moved_folder_of_weights_is_the_same_row(tmp_path: Path) -> None:
     def key(word: Path) -> Any:
         kind = kind_of(word)
         return identity(kind, PretrainedConfig(output=kind.features))
@@ -266,7 +266,7 @@ def test_the_linear_probe_scores_as_features_computed_by_hand(form: str, foreign
 
 
 @pytest.mark.parametrize("evaluation", ["linear", "finetune"])
-def test_the_labelled_patients_and_the_test_windows_are_those_of_all_rows(evaluation: str, foreign: Foreign) -> None:
+def test_external_rows_are_tested_on_the_windows_of_all_rows(evaluation: str, foreign: Foreign) -> None:
     assert foreign.cells("theirs-frozen", "finetune") == []
     rows = [name for name in ("random", *(f"theirs-{form}" for form in SIGNALS)) if foreign.cells(name, evaluation)]
     assert len(rows) == (2 if evaluation == "finetune" else 3)

@@ -16,7 +16,7 @@ from benchmark import machine as code_versions
 from benchmark.machine import git_state, pick_device, pick_precision, processor_name, stream
 
 
-def test_devices_by_name_and_one_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pick_device("cpu") == torch.device("cpu")
     for available, kind in ((False, "cpu"), (True, "cuda")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda value=available: value)
@@ -40,7 +40,7 @@ def test_precision_auto_is_bf16_where_the_device_has_it(monkeypatch: pytest.Monk
         assert pick_precision("auto", cpu) == expected
 
 
-def test_a_processor_is_named_with_the_kernels_and_instructions_that_are_used() -> None:
+def test_a_processor_is_named_with_its_kernels() -> None:
     """Other kernels than the processor's are chosen before a process starts."""
     chosen = {"OPENBLAS_CORETYPE": "Nehalem", "ATEN_CPU_CAPABILITY": "default"}
     code = "import torch; from benchmark.machine import device_facts; print(device_facts(torch.device('cpu')))"
@@ -52,7 +52,7 @@ def test_a_processor_is_named_with_the_kernels_and_instructions_that_are_used() 
     assert (facts["type"], facts["name"]) == ("cpu", processor_name())
 
 
-def test_streams_stay_the_same_over_versions_and_machines() -> None:
+def test_streams_stay_the_same_over_versions() -> None:
     assert stream("pretrain", 42, 0, 1) == 2092258958159058694
     assert stream("a") == 7445998342446840882
 

@@ -128,7 +128,7 @@ def test_a_test_recording_among_those_of_training_is_refused(
     assert not list(Path("runs").glob("cells/*"))
 
 
-def test_an_encoder_that_learned_the_labels_is_first_and_a_second_name_is_no_difference(
+def test_planted_truths_are_found(
     run: Callable[..., int],
 ) -> None:
     assert run(["random", "pclr", "again.py", "oracle.py"], [], lambda entries: entries) == 0

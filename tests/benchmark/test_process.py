@@ -63,7 +63,7 @@ def test_a_signal_stops_at_once_with_the_status_of_the_shell(number: signal.Sign
     assert signal.getsignal(number) == before
 
 
-def test_a_task_is_asked_to_save_and_the_signal_is_raised_at_its_end() -> None:
+def test_a_signal_is_raised_after_the_task_has_saved() -> None:
     steps = []
 
     def work() -> None:

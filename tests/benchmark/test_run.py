@@ -38,7 +38,7 @@ def test_what_cannot_be_used_is_refused_before_any_data(
 
 
 @pytest.mark.slow
-def test_rows_stand_beside_ours_with_marks_dashes_and_costs(
+def test_rows_of_others_stand_beside_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ from rich.console import Console
 from benchmark.screen import error, note, open_console, print_table, step
 
 
-def test_text_is_taken_literally_and_left_whole(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_is_printed_literally(capsys: pytest.CaptureFixture[str]) -> None:
     line = "[bold]--data[/bold] :warning: " + "x" * 200
     out = StringIO()
     note(open_console(out), line)
@@ -21,7 +21,7 @@ def test_text_is_taken_literally_and_left_whole(capsys: pytest.CaptureFixture[st
     assert shown.out == ""
 
 
-def test_a_long_label_wraps_and_numbers_stay_whole_and_plain_in_a_pipe() -> None:
+def test_a_long_label_wraps_beside_whole_numbers() -> None:
     pipe, screen = StringIO(), StringIO()
     headings, rows = ["Number", "A", "B"], [["a label of more words than there is room for", "70.1±0.8", "1.0"]]
     print_table(Console(file=pipe, width=40), headings, rows)

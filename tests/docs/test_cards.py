@@ -26,7 +26,7 @@ SOURCES: dict[str, tuple[str, str, str, Callable[[str], set[str]], int]] = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_card_reads_the_publishers_signals_and_labels(name: str, shared_ecgs: Path) -> None:
+def test_a_card_reads_the_publishers_files(name: str, shared_ecgs: Path) -> None:
     file, recordings, column, labels_of, count = SOURCES[name]
     folder = shared_ecgs / name
     card = load_card(str(CARDS / f"{name}.yaml"))
@@ -69,7 +69,7 @@ def test_a_card_of_headers_reads_their_comments(name: str, folder: str, count: i
 FROM_DOCUMENTATION = {"code-15": 6, "sami-trop": 2, "sph": 5, "georgia": 5, "ptb-diagnostic": 2}
 
 
-def test_a_card_written_from_documentation_has_classes_and_says_where_signals_are() -> None:
+def test_a_card_written_from_documentation_has_classes() -> None:
     cards = {name: load_card(str(CARDS / f"{name}.yaml")) for name in FROM_DOCUMENTATION}
     assert all(len(card.classes) >= FROM_DOCUMENTATION[name] for name, card in cards.items())
     assert all(card.signals.files and card.labels for card in cards.values())

@@ -57,7 +57,7 @@ def test_every_file_of_evidence_is_shown_by_a_page() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_files_flags_and_keys_that_a_page_names_exist(page: Path) -> None:
+def test_whatever_a_page_names_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     files = re.findall(r"`((?:benchmark|methods|reports|tests|docs)/[\w./-]+)`", text)
     assert [file for file in files if not (ROOT / file).exists()] == []

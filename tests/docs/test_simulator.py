@@ -17,7 +17,7 @@ def test_every_diagnosis_is_described_with_its_codes(name: str) -> None:
     assert f"| {name} | {DIAGNOSES[name].description} | {DIAGNOSES[name].scp.replace(' ', ', ')} |" in TEXT
 
 
-def test_settings_and_version_are_documented() -> None:
+def test_the_simulators_settings_are_documented() -> None:
     documented = {field.name for field in fields(SimulatedDataset)} - {"name", "patients", "seed"}
     assert [name for name in documented if f"`{name}`" not in TEXT] == []
     assert f"(now {SIMULATOR_VERSION})" in TEXT

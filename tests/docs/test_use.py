@@ -28,7 +28,7 @@ SMALL = (
 
 @pytest.mark.slow
 @pytest.mark.draws
-def test_every_command_and_every_line_of_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow", reason="the extra `embed` is not installed")
     monkeypatch.chdir(tmp_path)
     signals = np.stack([recording(seed) for seed in range(6)])

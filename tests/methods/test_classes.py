@@ -45,7 +45,7 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_an_unknown_name_is_answered_with_the_nearest_and_those_there_are() -> None:
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"unknown shape 'rund': did you mean 'round'.* choose from round, square"):
         find("rund")
 

@@ -29,7 +29,7 @@ def unit(*counts: int) -> list[torch.Tensor]:
 @pytest.mark.parametrize(
     "patient", [[0, 1, 2, 3], [7, 7, 7, 7], [0, 5, 0, 5, 0], [0, 0], [2**24, 2**24 + 1, 2**40, 2**24]]
 )
-def test_clocs_has_its_own_pairs_and_those_of_its_patient_in_either_direction(patient: list[int]) -> None:
+def test_clocs_attracts_pairs_of_a_patient_in_either_direction(patient: list[int]) -> None:
     count = len(patient)
     z1, z2 = unit(count, count)
     logits = z1 @ z2.T / 0.3
@@ -54,7 +54,7 @@ def test_etp_is_the_mean_of_both_directions() -> None:
 
 
 @pytest.mark.parametrize("ids", [[], [-1, -1], [0, 5, -1, 2**40], [1, 1, 1]])
-def test_moco_has_one_positive_and_the_filled_queue(ids: list[int]) -> None:
+def test_moco_has_the_filled_queue_as_negatives(ids: list[int]) -> None:
     q, k, queue = unit(4, 4, len(ids))
     anchors = []
     for i in range(4):
@@ -147,7 +147,7 @@ def test_comets_loss_weighs_four_levels_of_the_steps_that_the_encoder_gives() ->
 
 
 @pytest.mark.parametrize("name", ["pmq", "clocs", "comet", "pclr"])
-def test_positives_are_the_windows_of_the_patient_and_pclrs_the_own_pair(name: str) -> None:
+def test_positives_are_the_windows_of_the_patient(name: str) -> None:
     hyperparameters = {"queue_size": 2} if name == "pmq" else {}
     of_batch = torch.tensor([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     expected = {"pclr": torch.eye(3), "pmq": torch.cat([of_batch, torch.tensor([[1, 0]] * 2 + [[0, 0]])], 1)}

@@ -39,7 +39,7 @@ def test_cpcs_context_does_not_see_the_future() -> None:
 
 
 @pytest.mark.parametrize("steps", [2, 3, 12, 300])
-def test_jepa_hides_some_steps_and_not_all(steps: int) -> None:
+def test_jepa_hides_some_steps_only(steps: int) -> None:
     torch.manual_seed(0)
     counts = torch.stack([hidden_steps(steps, 4, 0.2) for _ in range(100)]).sum(1)
     assert counts.min() >= 1
@@ -48,10 +48,13 @@ def test_jepa_hides_some_steps_and_not_all(steps: int) -> None:
     assert hidden_steps(2, 9, 1.0).sum() == 1
 
 
-def test_jepas_prediction_depends_on_the_visible_alone_and_its_target_on_all() -> None:
+def test_jepa_hides_the_embedded_steps_of_hidden_outputs() -> None:
     hidden = torch.tensor([False, True, False])
     assert hide(torch.ones(1, 6, 2), hidden)[0, :, 0].tolist() == [1, 1, 0, 0, 1, 1]
     assert hide(torch.ones(1, 2, 2), hidden)[0, :, 0].tolist() == [0, 1]  # a token stands before the others
+
+
+def test_jepas_prediction_depends_on_the_visible_steps_alone() -> None:
     torch.manual_seed(0)
     method, x = JEPA(Dilated(DilatedConfig.small()), JEPAConfig()).eval(), torch.randn(4, 20, 12)
     hidden = hidden_steps(20, 4, 0.2)
@@ -60,13 +63,16 @@ def test_jepas_prediction_depends_on_the_visible_alone_and_its_target_on_all() -
     assert not torch.equal(method.momentum_encoder(x), method.momentum_encoder(other))
 
 
-def test_ts2vecs_crops_lie_in_the_window_overlap_and_hide_the_rest() -> None:
+def test_ts2vecs_crops_overlap() -> None:
     torch.manual_seed(0)
     drawn = torch.tensor([draw_crops() for _ in range(500)])  # (500, 4)
     assert drawn.min() >= 0
     assert drawn.max() <= 1
     assert (drawn.diff(dim=1) >= 0).all()
     assert (drawn[:, 2] - drawn[:, 1]).std() > 0.2  # overlaps of all lengths
+
+
+def test_a_crop_of_ts2vec_hides_the_rest() -> None:
     x = torch.ones(2, 10, 3)
     assert crop(x, 0.25, 0.5)[0, :, 0].tolist() == [0, 0, 1, 1, 1, 0, 0, 0, 0, 0]
     assert torch.equal(crop(x, 0.0, 1.0), x)

@@ -21,7 +21,7 @@ def copies(module: nn.Module) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9, 1.0])
-def test_moves_parameters_and_only_those(momentum: float) -> None:
+def test_a_momentum_copy_moves_parameters_only(momentum: float) -> None:
     original, source = head(), head()
     target, given = momentum_copy(original), copies(original)
     source(torch.randn(8, 3))
@@ -35,7 +35,7 @@ def test_moves_parameters_and_only_those(momentum: float) -> None:
     assert all(map(torch.equal, copies(original), given)), "a copy is apart from what it was made of"
 
 
-def test_a_momentum_copy_counts_its_own_batches_and_the_running_average_its_sources() -> None:
+def test_a_momentum_copy_counts_its_own_batches() -> None:
     source = head()
     copied, average = momentum_copy(source), RunningAverage(source)
     source(torch.randn(8, 3) + 5)

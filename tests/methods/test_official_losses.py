@@ -101,7 +101,7 @@ def agrees(arrays: dict[str, np.ndarray], key: str, loss: Loss, *inputs: str) ->
 
 
 @pytest.mark.parametrize("key", LOSSES)
-def test_equals_the_official_loss_and_gradient(arrays: dict[str, np.ndarray], key: str) -> None:
+def test_a_loss_has_the_official_gradient(arrays: dict[str, np.ndarray], key: str) -> None:
     loss, inputs = LOSSES[key]
     agrees(arrays, key, loss, *inputs)
 

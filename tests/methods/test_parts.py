@@ -57,13 +57,17 @@ def test_silent_channels_have_a_finite_gradient() -> None:
     assert h.grad.isfinite().all()
 
 
-def test_zero_is_off_and_one_hides_everything() -> None:
+def test_a_mask_of_zero_is_off() -> None:
     x = torch.randn(3, 51, 4)
     state = torch.get_rng_state()
     off = [time_mask(x, 0.0), frequency_mask(x, 0.0), continuous_mask(x, 0, 0.1), continuous_mask(x, 5, 0.0)]
     off += [dropout(x, 0.5, training=False), dropout(x, 0.0, training=True)]
     assert all(output is x for output in off)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_mask_of_one_hides_everything() -> None:
+    x = torch.randn(3, 51, 4)
     for mask in (time_mask, frequency_mask):
         assert torch.count_nonzero(mask(x, 1.0)) == 0
     assert all(bernoulli_mask(x.shape, share, CPU).dtype == torch.bool for share in (0.5, 1.0))
@@ -121,7 +125,7 @@ def test_so_many_survive_each_on_its_own(lost: float) -> None:
 
 
 @pytest.mark.parametrize(("share", "dtype"), [(0.1, torch.float32), (0.9, torch.bfloat16)])
-def test_so_many_are_dropped_and_the_mean_stays(share: float, dtype: torch.dtype) -> None:
+def test_dropout_keeps_the_mean(share: float, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     y = dropout(torch.ones(500, 401, dtype=dtype), share, training=True)
     assert y.dtype == dtype
@@ -159,7 +163,7 @@ def range_of(about: dict[str, float]) -> str:
     return f"from {about['minimum']:g}" if "minimum" in about else f"above {about['exclusiveMinimum']:g}"
 
 
-def test_hyperparameters_have_these_ranges_and_one_space_each_of_values_that_their_methods_take() -> None:
+def test_a_method_takes_every_value_of_its_spaces() -> None:
     ranges, drawn = dict[str, set[str]](), dict[str, Space]()
     for kind in METHODS.values():
         for config in (kind.Config, Recipe):

@@ -68,7 +68,7 @@ FACTS = {
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
-def test_the_defaults_and_heads_are_those_written_here(name: str) -> None:
+def test_recipes_are_those_of_the_papers(name: str) -> None:
     kind = METHODS[name]
     config = kind.Config()
     assert asdict(config) == DEFAULTS[name]

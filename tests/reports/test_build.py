@@ -107,7 +107,7 @@ def test_a_report_comes_without_further_figures_where_one_fails(
 
 
 @pytest.mark.draws
-def test_titles_and_names_are_text_in_every_file(write_store: WriteStore, tmp_path: Path) -> None:
+def test_names_of_others_are_text_in_every_file(write_store: WriteStore, tmp_path: Path) -> None:
     odd = r"{A} {0} {} %s \ $\x$"
 
     def rename(plan: Plan) -> Plan:
@@ -141,7 +141,7 @@ def test_figures_call_a_title_without_glyphs_by_its_name(write_store: WriteStore
 
 
 @pytest.mark.draws
-def test_a_run_of_a_single_row_has_no_differences_and_no_problem(write_store: WriteStore, tmp_path: Path) -> None:
+def test_a_run_of_a_single_row_has_no_differences(write_store: WriteStore, tmp_path: Path) -> None:
     def alone(plan: Plan) -> Plan:
         cells = [cell for cell in plan.cells if cell.variant == "random"]
         return replace(plan, cells=cells, variants={"random": plan.variants["random"]})
@@ -151,7 +151,7 @@ def test_a_run_of_a_single_row_has_no_differences_and_no_problem(write_store: Wr
     assert not list((tmp_path / "out" / "figures").glob("*differences*"))
 
 
-def test_what_failed_and_what_is_damaged_is_named(store_root: Path, tmp_path: Path) -> None:
+def test_a_report_names_what_is_missing(store_root: Path, tmp_path: Path) -> None:
     key = load(store_root).plan.cells[0].key
     (store_root / "cells" / f"{key}.json").write_text("{")
     report = build_report(load(store_root), tmp_path / "out")
@@ -160,9 +160,7 @@ def test_what_failed_and_what_is_damaged_is_named(store_root: Path, tmp_path: Pa
     assert [f"{key}.json" in problem for problem in report.problems] == [True]
 
 
-def test_the_console_ends_with_the_verdict_and_the_page_to_open_in_25_lines(
-    write_store: WriteStore, tmp_path: Path
-) -> None:
+def test_the_console_ends_with_the_verdict(write_store: WriteStore, tmp_path: Path) -> None:
     def half(plan: Plan) -> Plan:
         return replace(plan, cells=[cell for cell in plan.cells if (cell.variant, cell.ratio) != ("random", 0.01)])
 
@@ -223,9 +221,7 @@ def test_label_shares_without_an_example_of_a_class_come_last(random_store: Path
     assert table["Class"].iloc[0] == "HYP (48.8 %)"
 
 
-def test_patient_retrieval_has_intervals_over_patients_and_accuracy_beside_it(
-    write_store: WriteStore, tmp_path: Path
-) -> None:
+def test_patient_retrieval_has_intervals_over_patients(write_store: WriteStore, tmp_path: Path) -> None:
     cells = [
         PlannedCell(digest(["retrieval", row, dataset]), row, "retrieval", dataset, 1.0, 41)
         for row in ("random", "pmq")
@@ -256,7 +252,7 @@ def test_patient_retrieval_has_intervals_over_patients_and_accuracy_beside_it(
     assert pairs["difference"]["patient_auroc"] == pytest.approx(random - pmq)
 
 
-def test_pretrainings_stand_by_row_and_seed_and_untrained_encoders_are_one_line(
+def test_pretrainings_are_listed_by_row(
     write_store: WriteStore,
 ) -> None:
     def of_seed(row: Row) -> Row:

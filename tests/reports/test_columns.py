@@ -78,7 +78,7 @@ def test_what_a_patient_adds_to_columns_of_one_dataset_is_summed_before_it_is_sq
     assert of_a[0, 0] + of_b[0, 0] == pytest.approx(0.5)
 
 
-def test_subsets_that_all_seeds_share_are_the_replicates_and_seeds_a_second_factor(
+def test_subsets_that_all_seeds_share_are_the_replicates(
     write_predictions: WritePredictions,
 ) -> None:
     simulated = simulated_predictions(np.random.default_rng(3), methods=2, seeds=6, patients=30, scatter=Scatter())

@@ -70,7 +70,7 @@ def test_a_rerun_of_one_of_two_labelled_subsets_has_equal_numbers(write_store: W
     assert "47 in both, 47 of them equal" in comparison.summary[3]
 
 
-def test_settings_that_differ_are_listed_and_paths_of_machines_are_not(write_store: WriteStore) -> None:
+def test_only_settings_that_differ_are_listed(write_store: WriteStore) -> None:
     def at(home: str) -> Callable[[Plan], Plan]:
         return lambda plan: replace(plan, config=plan.config | {"methods": [f"/home/{home}/mine.py"]})
 
@@ -82,7 +82,7 @@ def test_settings_that_differ_are_listed_and_paths_of_machines_are_not(write_sto
     assert any(line.startswith("protocol: paper in A, strict in B") for line in printed_lines(comparison))
 
 
-def test_a_run_stands_beside_the_paper_by_the_names_of_rows_and_datasets(write_store: WriteStore) -> None:
+def test_a_run_stands_beside_the_paper(write_store: WriteStore) -> None:
     comparison = beside(load(write_store("a", complete=True)), "pmq")
     pmq = comparison.numbers.query("variant == 'pmq' and dataset == 'ptb-xl' and ratio == 0.3 and metric == 'f1'")
     (printed,) = (n for n in numbers() if n[:6] == ("pmq", "PMQ", "ptb-xl", "finetune", 0.3, "f1"))

@@ -66,7 +66,7 @@ def comparison(
     return RowComparison(frame[frame["variant"] != rows[0]], scores, frame[frame["variant"] == baseline], among)
 
 
-def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[..., Path], tmp_path: Path) -> None:
+def test_every_kind_of_figure_is_drawn_once(write_store: Callable[..., Path], tmp_path: Path) -> None:
     root = write_store(complete=True, alter_plan=with_sweep)
     for variant in ("random", "pmq"):
         health = [{"epoch": epoch, "effective_rank": 3.0 + epoch, "retrieval": 0.1 * epoch} for epoch in range(3)]

@@ -30,7 +30,7 @@ def test_a_caption_is_made_of_what_was_run(store_root: Path) -> None:
     assert "A config's own words." not in text
 
 
-def test_footers_name_cells_data_errors_and_patients_who_were_not_scored(store_root: Path) -> None:
+def test_footers_name_what_was_not_scored(store_root: Path) -> None:
     results = load(store_root)
     lines = footers_of(replace(results, plan=replace(results.plan, warnings=["test recordings were trained on"])))
     assert lines[0] == "Cells: 29 of 32 finished, 1 failed, 2 not run; commit 0123456789ab."
@@ -66,7 +66,7 @@ def test_a_footer_names_how_signals_are_taken_where_it_is_not_as_in_the_paper(st
     assert settings(segmentation=crops | {"stride": 2}).startswith("Scored per window; ")
 
 
-def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root: Path) -> None:
+def test_limits_state_what_a_mark_means(store_root: Path) -> None:
     results = load(store_root)
     column = {"ratio": 0.3, "dataset": "", "metric": "overall", "seeds": 2}
     detectable = {

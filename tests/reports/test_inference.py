@@ -69,7 +69,7 @@ def test_the_variance_of_a_mean_over_patients_is_that_of_the_textbook() -> None:
     assert of_seeds == pytest.approx(0.3**2 / 80 / 6, rel=0.1)
 
 
-def test_of_a_cross_fitting_nothing_is_subtracted_and_above_five_seeds_the_patients_count_half_as_much_again() -> None:
+def test_the_variance_of_a_cross_fitting_counts_patients_half_as_much_again() -> None:
     random = np.random.default_rng(1)
     for seeds, factor in ((5, 1.0), (6, 1.5)):
         block = block_of(random, seeds, 80, patient=0.1, run=0.3)
@@ -97,7 +97,7 @@ def test_the_expected_difference_is_that_of_a_run_with_such_scatter() -> None:
     assert expected_difference([20], 10) < expected_difference([20], 5)
 
 
-def test_datasets_add_their_patients_and_share_their_seeds() -> None:
+def test_datasets_share_their_seeds() -> None:
     random = np.random.default_rng(2)
     one, other = (0.5 * block_of(random, 4, patients, patient=0.2, run=0.1) for patients in (40, 90))
     mean, of_seeds, of_patients, seeds = variances([one, other])
@@ -121,7 +121,7 @@ def test_two_rows_are_tested_with_hillis_degrees_of_freedom() -> None:
     assert pair["detectable_4x"] < pair["detectable_2x"] < pair["detectable"]
 
 
-def test_a_pair_is_moderated_by_the_others_and_two_rows_are_not() -> None:
+def test_a_pair_is_moderated_by_the_others() -> None:
     """By as many degrees of freedom as the rows outside a pair have, at most."""
     column = columns_of(seeds=3, rows=3, draw=9)  # no row stands apart
     pairs, alone = pairwise([column]), pairwise([column_of({name: column.rows[name] for name in ("m0", "m1")})])
@@ -151,13 +151,13 @@ def test_an_adjusted_interval_excludes_zero_just_where_the_test_is_significant()
     assert (pairs["high_holm"] - pairs["low_holm"] >= pairs["high"] - pairs["low"]).all()
 
 
-def test_one_run_under_two_names_is_no_difference_and_no_evidence_of_equality() -> None:
+def test_one_run_under_two_names_is_no_difference() -> None:
     block = columns_of().rows["m0"]
     pair = pairwise([column_of({"a": block, "b": block})]).iloc[0]
     assert (pair["difference"], pair["low"], pair["high"], pair["p"], pair["p_equivalent"]) == (0, 0, 0, 1, 1)
 
 
-def test_a_single_seed_has_an_interval_over_patients_alone_and_says_so() -> None:
+def test_a_single_seed_has_an_interval_over_patients_alone() -> None:
     column = columns_of(seeds=1)
     scores, pairs = intervals([column]), pairwise([column])
     assert scores["seeds_se"].isna().all()
@@ -211,7 +211,7 @@ def test_above_every_baseline_is_claimed_where_each_test_rejects() -> None:
     assert claims["below"].to_dict() == {"a": (), "b": ("minirocket",), "c": ()}
 
 
-def test_baselines_have_intervals_and_no_part_in_the_tests_of_pairs(write_predictions: WritePredictions) -> None:
+def test_baselines_have_no_part_in_the_tests_of_pairs(write_predictions: WritePredictions) -> None:
     random = np.random.default_rng(5)
     simulated = simulated_predictions(random, methods=4, seeds=3, patients=40, scatter=Scatter(seed=0.2))
     names = ("random", "moco", "pmq", "features")
@@ -226,7 +226,7 @@ def test_baselines_have_intervals_and_no_part_in_the_tests_of_pairs(write_predic
     assert tested[["first", "second"]].to_numpy().tolist() == [["moco", "features"], ["pmq", "features"]]
 
 
-def test_overall_is_the_mean_of_the_columns_and_an_interval_contains_its_point(
+def test_overall_is_the_mean_of_the_columns(
     write_predictions: WritePredictions,
 ) -> None:
     random = np.random.default_rng(5)

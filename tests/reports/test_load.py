@@ -40,7 +40,7 @@ def with_config(**change: Any) -> Callable[[Plan], Plan]:
     return lambda plan: replace(plan, key=digest("other"), config=plan.config | change)
 
 
-def test_scores_have_a_line_per_cell_unit_and_metric_and_undefined_ones_their_reason(store_root: Path) -> None:
+def test_each_score_is_a_line(store_root: Path) -> None:
     scores = load(store_root).scores
     assert tuple(scores.columns) == SCORES
     assert len(scores) == 33 * (3 + 4)
@@ -126,14 +126,12 @@ def test_rows_with_fewer_seeds_are_warned_of(store_root: Path) -> None:
         ({"alter_plan": with_config(name="mine", seeds=[1], baselines=[], methods=["/home/ann/mine.py"])}, None),
     ],
 )
-def test_settings_data_and_versions_must_be_the_same_and_the_choice_of_cells_need_not(
-    write_store: WriteStore, alter: dict[str, Any], reason: str | None
-) -> None:
+def test_merged_runs_have_the_same_settings(write_store: WriteStore, alter: dict[str, Any], reason: str | None) -> None:
     one, other = load(write_store("one")), load(write_store("other", **alter))
     assert incompatible(other, one) == ([reason] if reason else [])
 
 
-def test_pretrainings_have_their_records_and_damaged_ones_and_foreign_health_are_left_out(
+def test_damaged_records_are_left_out(
     write_store: WriteStore,
 ) -> None:
     root = write_store(complete=True)
@@ -165,7 +163,7 @@ def role(kind: str, of: str = "", hyperparameter: str = "", value: Any = None) -
     return {"role": kind, "of": of, "hyperparameter": hyperparameter, "value": value}
 
 
-def test_baselines_do_not_compete_and_changes_have_tables_of_their_own(store_root: Path) -> None:
+def test_baselines_do_not_compete(store_root: Path) -> None:
     plan = load(store_root).plan
     (whole,) = layouts(plan, "finetune")
     assert whole.variants == ("random", "moco", "pmq", "pmq:w/o mask_t")
@@ -177,7 +175,7 @@ def test_baselines_do_not_compete_and_changes_have_tables_of_their_own(store_roo
     assert (ablations.metrics, ablations.unchanged) == (("f1",), "pmq")
 
 
-def test_a_sweep_has_a_table_at_its_ratios_and_a_value_that_is_the_methods_own_takes_its_row(store_root: Path) -> None:
+def test_a_sweep_takes_the_methods_row_for_its_value(store_root: Path) -> None:
     plan = load(store_root).plan
     roles = {"pmq:w/o mask_t": role("sweep", "pmq", "queue_size", 16)}
     keys = {(cell.variant, cell.evaluation, cell.dataset, cell.ratio, cell.seed): cell.key for cell in plan.cells}
@@ -194,9 +192,7 @@ def test_a_sweep_has_a_table_at_its_ratios_and_a_value_that_is_the_methods_own_t
     assert (sweep.variants, sweep.unchanged) == (("pmq:w/o mask_t",), "pmq:w/o mask_t")
 
 
-def test_an_archive_is_the_run_it_was_packed_from_and_always_the_same_bytes(
-    write_store: WriteStore, tmp_path: Path
-) -> None:
+def test_an_archive_is_the_run_it_was_packed_from(write_store: WriteStore, tmp_path: Path) -> None:
     results = load(write_store())
     pack(results, tmp_path / "a.zip")
     pack(results, tmp_path / "b.zip")
@@ -259,9 +255,7 @@ def test_an_archive_with_what_no_run_has_is_refused_in_one_line_that_names_it(
 
 
 @pytest.mark.parametrize("top", ["", "runs"])
-def test_a_zip_of_a_store_is_read_as_the_store_and_nothing_else_is_taken_from_it(
-    write_store: WriteStore, tmp_path: Path, top: str
-) -> None:
+def test_a_zip_of_a_store_is_read_as_the_store(write_store: WriteStore, tmp_path: Path, top: str) -> None:
     root = write_store()
     (root / "pretrained" / digest("pmq")).mkdir(parents=True)
     (root / "pretrained" / digest("pmq") / "encoder.safetensors").write_bytes(b"weights")

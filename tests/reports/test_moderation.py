@@ -29,7 +29,7 @@ def test_the_ratio_of_a_row_to_equal_rows_has_the_f_distribution_whatever_a_seed
         assert np.mean(np.array(p) < level) == pytest.approx(level, abs=0.06)
 
 
-def test_one_noisy_row_leaves_the_prior_and_the_others_stay() -> None:
+def test_one_noisy_row_moves_no_other() -> None:
     scores = np.random.default_rng(2).normal(size=(8, 8))
     scores[3] *= 10
     standing = standing_of(scores, np.zeros(8, bool))
@@ -37,7 +37,7 @@ def test_one_noisy_row_leaves_the_prior_and_the_others_stay() -> None:
     assert standing.is_apart[3]
 
 
-def test_a_row_apart_has_its_distance_from_the_others_and_the_residual_of_the_other_row() -> None:
+def test_a_row_apart_is_told_by_its_distance() -> None:
     """A baseline without scatter needs no rule of its own: its 0 is its variance."""
     random = np.random.default_rng(4)
     scores = dict(zip("abcd", random.normal(size=(4, 5)), strict=True)) | {"features": np.full(5, 3.0)}

@@ -54,7 +54,7 @@ def with_role(variant: str, **facts: Any) -> Callable[[Plan], Plan]:
     return lambda plan: replace(plan, roles={variant: role | facts})
 
 
-def test_a_number_is_the_mean_and_deviation_over_seeds_and_overall_the_mean_of_the_columns(store_root: Path) -> None:
+def test_a_number_is_the_mean_over_seeds(store_root: Path) -> None:
     (table,) = tables(store_root)
     line = score(table, 0.3, "moco", "chapman", "auroc")
     assert (line["mean_percent"], line["std_percent"]) == pytest.approx((85.0, math.sqrt(2)))
@@ -66,7 +66,7 @@ def test_a_number_is_the_mean_and_deviation_over_seeds_and_overall_the_mean_of_t
     assert first["metric"].tolist() == [OVERALL, *["f1", "auroc", "acc"] * 2]
 
 
-def test_what_is_missing_or_undefined_is_a_remark_and_no_zero(store_root: Path) -> None:
+def test_a_missing_score_is_a_remark(store_root: Path) -> None:
     (table,) = tables(store_root)
     undefined = score(table, 0.01, "moco", "ptb-xl", "auroc")
     assert pd.isna(undefined["mean_percent"])
@@ -77,7 +77,7 @@ def test_what_is_missing_or_undefined_is_a_remark_and_no_zero(store_root: Path) 
     assert set(filter(None, table.scores["remark"])) <= set(table.footnotes.values())
 
 
-def test_the_best_are_all_that_print_the_same_and_a_baseline_is_none(write_store: WriteStore) -> None:
+def test_all_that_print_as_the_best_are_the_best(write_store: WriteStore) -> None:
     (table,) = tables(write_store(complete=True))
     best = table.scores.query("best and ratio == 0.3")
     assert set(best["variant"]) == {"pmq", "pmq:w/o mask_t"}
@@ -181,7 +181,7 @@ def test_weights_that_saw_the_test_patients_are_marked_at_every_number(write_sto
     assert footer.startswith("MoCo: weights of others (licence MIT), pretrained on PTB-XL; saw these test patients: ")
 
 
-def test_printed_numbers_stand_below_in_italics_and_are_not_ranked(write_store: WriteStore) -> None:
+def test_printed_numbers_are_not_ranked(write_store: WriteStore) -> None:
     def printed(plan: Plan) -> Plan:
         return replace(plan, config=plan.config | {"printed": ["pmq"]})
 

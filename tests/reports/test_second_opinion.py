@@ -139,7 +139,7 @@ def test_predictions_that_cannot_be_used_are_one_line_with_the_place(
     assert not (tmp_path / "out").exists()
 
 
-def test_classes_that_say_little_are_named_and_alike_for_all_models(tmp_path: Path) -> None:
+def test_classes_that_say_little_are_alike_for_all_models(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     lines = []
     for number in range(40):
@@ -196,7 +196,7 @@ def test_patients_of_predictions_are_judged_as_those_of_a_card_s_table(
     assert note or not any("column patient" in line for line in notes)
 
 
-def test_recordings_and_models_in_two_spellings_are_one(tmp_path: Path) -> None:
+def test_names_in_two_spellings_are_one(tmp_path: Path) -> None:
     file = predictions(tmp_path / "theirs.csv", "p{}".format, recording="b'r{}'", model="ou\u200brs")
     opinion = second_opinion(file)
     assert set(opinion.scores["variant"]) == {"theirs", "ours"}
@@ -238,7 +238,7 @@ def test_a_model_with_logits_or_decisions_takes_nothing_from_the_others(tmp_path
         second_opinion(tmp_path / "mixed.csv")
 
 
-def test_seeds_are_paired_where_a_column_says_so_and_else_have_a_variance_per_model(tmp_path: Path) -> None:
+def test_seeds_are_paired_where_a_column_says_so(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     scores = {(model, seed): random.random(8) for model, seeds in (("a", 4), ("b", 3)) for seed in range(seeds)}
     for columns, paired in (({}, False), ({"paired": "yes"}, True)):

@@ -8,7 +8,7 @@ from reports.score_tables import LATEX
 from reports.words import write_files
 
 
-def test_control_characters_are_text_in_what_people_read_and_stay_in_what_programs_read(tmp_path: Path) -> None:
+def test_control_characters_are_text_in_what_people_read(tmp_path: Path) -> None:
     write_files(tmp_path, dict.fromkeys(("a.md", "a.csv"), "Clinic\x1b[2J\u202e\n"))
     assert (tmp_path / "a.md").read_text() == "Clinic\\x1b[2J\\u202e\n"
     assert (tmp_path / "a.csv").read_text() == "Clinic\x1b[2J\u202e\n"

@@ -39,7 +39,7 @@ def finish(cell: Cell, store: Store) -> None:
     store.save_row(row, Predictions(nothing.astype(np.float32), nothing.astype(np.int64), nothing, nothing))  # type: ignore[arg-type]
 
 
-def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_prepared(
+def test_a_dry_run_counts_what_is_missing(
     small_config: Callable[..., Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hours, "seconds_per_update", lambda *size: 10.0)

@@ -16,9 +16,7 @@ from tests.benchmark.run.bench import Cohorts, SmallConfig
 STRICT = {"data.pretrain": "chapman", "protocol": "strict", "seeds": [1, 2, 3, 4, 5]}
 
 
-def test_the_number_of_test_patients_and_the_difference_to_expect_are_said_with_the_remedy(
-    small_config: SmallConfig, cohorts: Cohorts
-) -> None:
+def test_the_difference_to_expect_is_stated_with_its_remedy(small_config: SmallConfig, cohorts: Cohorts) -> None:
     chapman = {"chapman": cohorts["chapman"]}
     everyone = len({entry.patient for entry in cohorts["chapman"].entries})
     one_split, in_parts = small_config(STRICT), small_config(STRICT | {"data.folds": 5})

@@ -23,7 +23,7 @@ from tests.benchmark.run.bench import Bench, cell_of
 NAME = "pmq finetune chapman 0.5 seed 41 subset 0"
 
 
-def test_a_cell_is_found_by_its_names_in_any_order_and_by_its_key(finished_bench: Bench) -> None:
+def test_a_cell_is_found_by_its_names_in_any_order(finished_bench: Bench) -> None:
     key = cell_of(finished_bench, "pmq").key
     printed = "Fine-tuned PMQ, Chapman, 50 %, seed 41".replace(",", "")
     for words in (NAME, "PMQ Chapman finetune 41", "41 finetune pmq", printed, key, key[:8]):
@@ -41,7 +41,7 @@ def test_the_name_of_a_row_that_reads_reports_is_taken_as_tables_print_it(finish
     assert as_stored("ETP (TF-IDF of reports) 50 %", plan) == "etp 0.5"
 
 
-def test_a_number_without_a_seed_is_the_mean_of_its_cells_and_overall_of_its_columns(
+def test_a_number_without_a_seed_is_the_mean_of_its_cells(
     finished_bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = finished_bench.store
@@ -61,7 +61,7 @@ def copy(finished_bench: Bench, tmp_path: Path) -> Store:
     return Store(shutil.copytree(finished_bench.store.root, tmp_path / "runs"))
 
 
-def test_the_scores_have_the_digits_of_the_tables_and_a_damaged_record_is_one_line(
+def test_explained_scores_have_the_digits_of_the_tables(
     finished_bench: Bench, copy: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cell = cell_of(finished_bench, "pmq", "linear")
@@ -81,7 +81,7 @@ def test_the_scores_have_the_digits_of_the_tables_and_a_damaged_record_is_one_li
     assert "its content does not match its digest" in capsys.readouterr().err
 
 
-def test_status_and_explain_name_what_is_missing_what_failed_and_what_runs(
+def test_status_names_what_is_unfinished(
     finished_bench: Bench, copy: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = ["status", "--results", str(copy.root)]

@@ -56,9 +56,7 @@ def pretraining_of(bench: Bench) -> Path:
     return bench.store.pretrained / cell_of(bench, "pmq", "linear").pretrain_key
 
 
-def test_a_row_is_found_by_name_title_and_key_and_one_of_several_by_its_seed(
-    finished_bench: Bench, results: Path
-) -> None:
+def test_a_pretraining_is_found_by_whatever_names_it(finished_bench: Bench, results: Path) -> None:
     folder = pretraining_of(finished_bench)
     for name in ("pmq", "PMQ", folder.name):
         pretrained = find(results, name, None)
@@ -116,9 +114,7 @@ def test_the_config_of_the_row_says_how_windows_are_cut(results: Path, monkeypat
     assert describe(replace(pretrained, record=pretrained.record | {"scale": [0.5, 2.0]}), b"").scale == (0.5, 2.0)
 
 
-def test_an_earlier_run_has_the_row_and_a_damaged_encoder_is_one_line(
-    finished_bench: Bench, results: Path, tmp_path: Path
-) -> None:
+def test_a_row_of_an_earlier_run_is_exported(finished_bench: Bench, results: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(results, tmp_path / "runs")
     plan = make_plan(finished_bench.config, finished_bench.prepared, finished_bench.grid)
     random = [cell for cell in plan.cells if cell.variant == "random"]
@@ -219,9 +215,7 @@ def test_an_encoder_of_the_users_goes_with_its_source(
     assert "code='encoder.py'" in (tmp_path / "to" / MODEL_CARD).read_text()
 
 
-def test_an_export_is_made_again_in_its_place_and_no_old_file_stays(
-    results: Path, exported: dict[str, Path], tmp_path: Path
-) -> None:
+def test_an_export_replaces_an_older_one(results: Path, exported: dict[str, Path], tmp_path: Path) -> None:
     to = shutil.copytree(exported["pmq"], tmp_path / "to")
     (to / SOURCE).write_bytes(b"of another encoder")
     assert main(["export", "random", "--seed", "41", "--to", str(to), "--results", str(results)]) == OK
@@ -234,7 +228,7 @@ def embed(*words: str) -> int:
     return main(["embed", *words, "--encoder", "encoder", "--device", "cpu"])
 
 
-def test_records_and_folders_are_embedded_once_in_order(
+def test_each_record_is_embedded_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -18,7 +18,7 @@ from benchmark.run.tasks import Work
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 
 
-def test_cells_are_estimated_by_their_windows_and_share_features(
+def test_cells_that_share_features_are_estimated_by_their_windows(
     small_config: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hours, "seconds_per_window", lambda *cell: Seconds(1.0, 0.5))

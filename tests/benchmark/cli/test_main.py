@@ -68,9 +68,7 @@ def help_of(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_commands_help_shows_its_flags_and_its_examples_are_taken(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_examples_of_a_commands_help_are_valid(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     command = COMMANDS[name]
     shown = help_of([*name.split(), "--help"], capsys).partition("\nexamples:\n")[0]
     flags = {*command.flags, *command.further} - {"word"}
@@ -107,7 +105,7 @@ def config_from(line: str) -> Config:
     return config_of(parse(line.split())[1])
 
 
-def test_flags_set_the_config_and_set_comes_last() -> None:
+def test_set_overrides_other_flags() -> None:
     assert config_from("--results r --cache c --workers 3 --jobs 7 --device cpu") == load_config("demo")
     config = config_from(
         "--config paper --methods pmq moco --datasets chapman ptb-xl --pretrain-dataset cpsc2018 --ratios 0.5 1 "
@@ -171,7 +169,7 @@ def test_own_data_without_a_config_get_one_by_their_size(
         (0, "", "--engine s.json --device cuda", "--engine s.json: name what the workers compute on and in"),
     ],
 )
-def test_devices_count_among_those_that_are_visible_and_others_are_refused(
+def test_devices_count_among_the_visible_ones(
     there: int, visible: str, line: str, expected: str | tuple[int, tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: there)

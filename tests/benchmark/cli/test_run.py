@@ -96,7 +96,7 @@ def stamps(root: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in files}
 
 
-def test_a_second_run_does_nothing_and_makes_the_report_again_where_a_file_or_a_flag_has_changed(
+def test_a_second_run_reports_again_only_what_has_changed(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(finished)
@@ -115,7 +115,7 @@ def test_a_second_run_does_nothing_and_makes_the_report_again_where_a_file_or_a_
     assert not list(finished.rglob("*.tmp"))
 
 
-def test_a_cell_is_made_again_from_the_start_of_its_key_and_compared(
+def test_a_cell_is_computed_again_by_the_start_of_its_key(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = {(row.variant, row.evaluation): row for row in rows_of(Path("runs"))}
@@ -262,7 +262,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
 
 
 @pytest.mark.slow
-def test_a_grid_grows_by_what_is_new_and_its_store_moves(
+def test_a_larger_grid_computes_only_what_is_new(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = ["--seeds", "41", "42", "--datasets", "chapman", "cpsc2018", "--ratios", "0.5", "0.3"]
@@ -285,7 +285,7 @@ def test_a_grid_grows_by_what_is_new_and_its_store_moves(
     assert table(tmp_path / "elsewhere") == grown
 
 
-def test_data_are_looked_for_and_judged_before_any_pretraining(run: Run, tmp_path: Path) -> None:
+def test_data_are_judged_before_any_pretraining(run: Run, tmp_path: Path) -> None:
     write_dataset(SimulatedDataset("mimic-iv-ecg", 2), tmp_path / "mimic")
     places = ["--cache", str(tmp_path / "cache"), "--data", f"mimic-iv-ecg={tmp_path / 'mimic'}"]  # none of chapman
     assert run(*places) == USAGE

@@ -45,7 +45,7 @@ def test_runs_are_listed_the_latest_first_with_what_is_done(
     assert "10 of 10 cells done" in first
 
 
-def test_what_no_run_needs_is_named_and_then_removed(two_runs: Store, tmp_path: Path) -> None:
+def test_clean_removes_what_no_run_needs(two_runs: Store, tmp_path: Path) -> None:
     flags = ["--results", str(two_runs.root), "--cache", str(tmp_path / "cache")]
     first = two_runs.plan_keys()[1]
     before, later = files_in(two_runs), two_runs.load_plan()

@@ -41,7 +41,7 @@ def candidates() -> list[dict[str, str]]:
     return list(csv.DictReader(Path("out/candidates.csv").read_text().splitlines()))
 
 
-def test_a_search_is_equal_for_all_and_scores_no_test_patient(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_scores_no_test_patient(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", *FLAGS, "--candidates", "3", "--dry-run"]) == OK
     shown = capsys.readouterr().out
     for line in (
@@ -82,7 +82,7 @@ def test_a_second_search_does_nothing_twice(
     assert candidates() == before
 
 
-def test_a_tuned_run_uses_the_choice_and_the_pretrainings_of_the_search() -> None:
+def test_a_tuned_run_uses_the_pretrainings_of_the_search() -> None:
     made = {path.name for path in Path("runs/pretrained").iterdir()}
     assert main(["--config", "out/tuned.yaml", *FLAGS[2:], "--ratios", "0.5"]) == OK
     store = Store(Path("runs"))
@@ -110,7 +110,7 @@ def test_the_first_trial_is_the_configs_own_setting(small_config: SmallConfig) -
     assert variants["pmq#2"].config.queue_size == 16  # type: ignore[attr-defined]
 
 
-def test_methods_share_values_of_a_hyperparameter_and_a_longer_search_begins_as_a_shorter(
+def test_a_longer_search_begins_as_a_shorter_one(
     small_config: SmallConfig,
 ) -> None:
     config = small_config(SETTINGS)

@@ -28,7 +28,7 @@ def test_a_learning_rate_is_chosen_among_four_under_strict_unless_one_is_given(s
     assert (len(rates[1]), single in rates[1]) == (4, True)
 
 
-def test_windows_are_those_of_the_protocol_and_of_their_section() -> None:
+def test_windows_follow_the_protocol_unless_their_section_says_otherwise() -> None:
     strict = {"protocol": "strict"}
     assert load_config("demo").data.cut().beats == "authors"
     assert load_config("demo", strict).data.cut().beats == "fused"
@@ -41,7 +41,7 @@ def test_windows_are_those_of_the_protocol_and_of_their_section() -> None:
     assert (cut.samples, cut.stride, cut.pad) == (625, 500, True)
 
 
-def test_an_override_reaches_a_methods_hyperparameter_and_leaves_its_others() -> None:
+def test_an_override_changes_one_hyperparameter_alone() -> None:
     config = load_config("demo", {"methods.pmq.momentum": 0.5, "methods.pmq.recipe.lr": 0.25})
     method: Any = config.method_config("pmq")
     assert (method.momentum, method.recipe.lr, method.queue_size) == (0.5, 0.25, 512)
@@ -50,7 +50,7 @@ def test_an_override_reaches_a_methods_hyperparameter_and_leaves_its_others() ->
     assert (ablated.momentum, ablated.queue_size) == (0.5, 0)
 
 
-def test_an_encoder_stands_with_its_name_and_all_its_hyperparameters(tmp_path: Path) -> None:
+def test_the_section_of_an_encoder_is_filled_in(tmp_path: Path) -> None:
     named = load_config("demo", {"encoder.name": "dilated"})
     assert named.encoder == {"name": "dilated", "hidden": 16, "depth": 4, "output": 64, "pool": 3}
     other = load_config("paper", {"encoder": {"name": "resnet1d"}})
@@ -64,7 +64,7 @@ def test_an_encoder_stands_with_its_name_and_all_its_hyperparameters(tmp_path: P
     assert load_config(mine, {"encoder.name": "dilated"}).encoder["output"] == 320
 
 
-def test_a_preset_chooses_whose_recipe_and_a_methods_comes_first_field_by_field() -> None:
+def test_a_methods_recipe_precedes_the_presets_field_by_field() -> None:
     presets = {
         "unified": load_config("demo", {"pretrain.recipe.lr": 0.5}),
         "paper": load_config("demo", {"pretrain.preset": "paper"}),
@@ -88,7 +88,7 @@ def test_dropout_in_fine_tuning_is_the_authors_under_their_preset_alone() -> Non
         assert {config.finetuning(method).encoder_dropout for method in METHODS.values()} == {dropout}
 
 
-def test_each_encoder_has_a_config_and_those_of_one_name_differ_in_their_hyperparameters() -> None:
+def test_each_encoder_of_a_config_has_a_label_of_its_own() -> None:
     further = [SMALL, {"name": "dilated", "hidden": 4, "depth": 2, "output": 8}]
     config = load_config(BASIC, {"encoders": further})
     configs = by_encoder(config)

@@ -106,7 +106,7 @@ def test_an_override_of_a_section_of_another_kind_is_no_traceback(key: str, cont
 
 
 @pytest.mark.parametrize("name", config_names())
-def test_packaged_configs_are_valid_and_come_back_from_a_plan_as_they_were(name: str) -> None:
+def test_packaged_configs_survive_a_plan(name: str) -> None:
     config = load_config(name)
     assert config.name == name
     assert len(config.caption) > 20
@@ -148,7 +148,7 @@ def with_card(*words: str, **further: Any) -> Config:
     return load_config(BASIC, with_cards({"data.datasets": list(words), "data.simulation": None} | further))
 
 
-def test_a_card_is_named_by_its_file_and_the_config_holds_its_content_and_no_path(tmp_path: Path) -> None:
+def test_a_config_holds_the_content_of_a_card_without_its_path(tmp_path: Path) -> None:
     card = card_file(tmp_path / "data" / "ours.yaml", CARD)
     config = with_card(card, "ptb-xl", **{"data.pretrain": card})
     assert (config.data.datasets, config.data.pretrain) == (["ours", "ptb-xl"], "ours")

@@ -89,11 +89,14 @@ def tasks_of(whole: Prepared) -> list[Prepared]:
     return [whole, replace(whole, name=f"{whole.name}.form", title=f"{whole.title} form", dataset=whole.name)]
 
 
-def test_what_is_wrong_with_files_and_copies_are_told_once_for_all_tasks_unless_they_leak() -> None:
+def test_a_finding_on_files_is_stated_once_for_all_tasks() -> None:
     (result,) = findings(*tasks_of(replace(ptb_xl(), warnings=("a column is odd",))))
     assert (result.datasets, result.text, result.in_tables) == (("ptb-xl",), "a column is odd", True)
     copied = [("warning", "1 signal in more than one recording: PTB-XL r1_0 = PTB-XL r2_0")]
     assert graded(*tasks_of(ptb_xl({"r1_0": "same", "r2_0": "same"}))) == copied
+
+
+def test_a_recording_that_two_tasks_split_differently_is_a_leak() -> None:
     whole, task = tasks_of(ptb_xl())
     moved = replace(task, entries=tuple(replace(e, fold={1: 10, 10: 1}.get(e.fold or 0, e.fold)) for e in task.entries))
     result = findings(whole, moved, pretrain="ptb-xl")[0]
@@ -156,7 +159,7 @@ def test_near_copies_are_a_warning_that_a_table_carries_where_they_cross_a_split
     assert with_outlines(r4_1=(1, 2, 3), r5_1=(1, 2, 3)) == []  # equal signals are copies
 
 
-def test_of_a_corpus_that_is_not_scored_the_training_part_counts_and_its_sides_do_not() -> None:
+def test_a_corpus_that_is_not_scored_counts_by_its_training_part() -> None:
     corpus = ptb_xl({"r1_0": "tested", "r2_0": "crosses", "r10_0": "crosses"}, r3_1="p", r10_1="p")
     assert graded(corpus, chapman({"JS19": "tested"}), pretrain="ptb-xl", tested=["chapman"]) == [
         ("leak", "1 signal both pretrained on and tested: PTB-XL r1_0 = Chapman JS19"),
@@ -166,7 +169,7 @@ def test_of_a_corpus_that_is_not_scored_the_training_part_counts_and_its_sides_d
     assert graded(neither, chapman(), tested=["chapman"]) == []
 
 
-def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
+def test_damaged_files_are_a_warning() -> None:
     reasons = ["wrong checksum", "heart rate below 50/min: 4", "file missing: signal", "file missing: header"]
     skipped = tuple(Skipped(f"s{index}", "p", (), reason) for index, reason in enumerate(reasons))
     result = findings(prepared("chapman", chapman().entries, skipped=skipped))
@@ -176,7 +179,7 @@ def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
     ]
 
 
-def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> None:
+def test_doubtful_leads_are_printed_under_every_table() -> None:
     def doubted(form: str, *warnings: str) -> list[Finding]:
         signals = tuple(
             s._replace(doubts=(text,) * bool(text)) for s, text in zip(mimic().signals, warnings, strict=True)
@@ -260,18 +263,21 @@ def test_recordings_that_a_task_leaves_out_are_counted() -> None:
     assert "note        two sites" in fact_lines(Column(replace(data, notes=("two sites",)), PAPER))
 
 
-def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> None:
+def test_the_audit_goes_on_after_a_fatal_finding() -> None:
     small = prepared("cpsc2018", [Entry(f"A{n}", f"A{n}", "", (0,)) for n in range(4)])
     result = findings(small, ptb_xl(r3_1="p", r10_1="p"))
     assert [(f.datasets, f.severity) for f in result] == [(("cpsc2018",), "fatal"), (("ptb-xl",), "leak")]
     assert result[0].text.endswith("the dataset is too small")
+
+
+def test_a_dataset_without_a_usable_recording_is_fatal() -> None:
     skipped = tuple(Skipped(f"A{n}", f"A{n}", (), "file missing: header") for n in range(3))
     (severity, text), _ = graded(prepared("cpsc2018", [], skipped=skipped))
     assert severity == "fatal"
     assert text == f"no recording is usable: file missing (3). {DATASETS['cpsc2018'].how_to_get}"
 
 
-def test_amplitude_and_rate_are_measured_in_a_part_of_the_recordings() -> None:
+def test_beats_are_measured_in_a_part_of_the_recordings() -> None:
     time, heights = np.arange(2030) % 160, np.linspace(0.5, 1.5, 12)
     heights[-1] = 0.0  # a constant lead counts for nothing
     signal = (np.exp(-0.5 * ((time[:, None] - 80) / 4) ** 2) * heights).astype(np.float32)
@@ -284,7 +290,7 @@ def test_amplitude_and_rate_are_measured_in_a_part_of_the_recordings() -> None:
     assert amplitudes[0] == pytest.approx(np.median(heights[:-1]), rel=1e-3)
 
 
-def test_sides_are_counted_and_the_classes_that_one_lacks_named() -> None:
+def test_the_line_of_sides_names_classes_that_one_lacks() -> None:
     assert side_line(Column(ptb_xl(), PAPER)) == "training 40, validation 5, test 5"
     data = prepared("ptb-xl", [Entry(f"r{fold}", f"p{fold}", "", (fold % 2,), fold=fold) for fold in (1, 2, 9, 10)])
     lacking = ("STTC, CD, HYP", "NORM, STTC, CD and 1 more", "MI, STTC, CD and 1 more")

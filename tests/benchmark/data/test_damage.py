@@ -76,7 +76,7 @@ CHANGES = {**ANY, "other labels": lambda content: content.replace(b'"labels":[0]
 
 
 @pytest.mark.parametrize(("name", "change"), [*product(FILES, ANY), ("index.json", "other labels")])
-def test_what_is_damaged_is_named_and_made_again(name: str, change: str, made: Prepared, folder: Path) -> None:
+def test_a_damaged_file_is_made_again(name: str, change: str, made: Prepared, folder: Path) -> None:
     whole = {name: (made.folder / name).read_bytes() for name in FILES}
     open_prepared(folder)
     (folder / name).write_bytes(CHANGES[change](whole[name]))
@@ -95,9 +95,7 @@ def test_a_file_that_is_gone_or_has_no_digest_is_made_again(name: str, made: Pre
     assert (folder / name).read_bytes() == (made.folder / name).read_bytes()
 
 
-def test_a_run_reads_what_was_written_to_and_data_check_reads_all(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_reads_again_only_files_that_were_written_to(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = folder / "trials-6.f16"
     state = file.stat()
     file.write_bytes(flipped(file.read_bytes()))

@@ -53,7 +53,7 @@ def test_pseudo_trials_are_those_of_the_datasets_end_to_end(members: list[Member
     np.testing.assert_array_equal(windows, [expected[5][7:307], expected[0][300:], expected[3][:300]])
 
 
-def test_recordings_keep_apart_and_have_neither_label_nor_fold(members: list[Member], tmp_path: Path) -> None:
+def test_recordings_of_several_datasets_keep_apart(members: list[Member], tmp_path: Path) -> None:
     corpus = join("ptb-xl+mimic-iv-ecg", members, tmp_path)
     assert [entry.patient for entry in corpus.entries] == ["ptb-xl/a", "ptb-xl/a", "mimic-iv-ecg/a", "mimic-iv-ecg/c"]
     assert len({entry.recording for entry in corpus.entries}) == 4
@@ -62,6 +62,10 @@ def test_recordings_keep_apart_and_have_neither_label_nor_fold(members: list[Mem
     (one, _), (other, _) = members
     values = np.concatenate([one.windows[9:12], other.windows[:2]]).astype(float)
     np.testing.assert_allclose(scale_of(corpus, np.array([1, 2])), (values.mean(), values.std()), rtol=1e-6)
+
+
+def test_a_join_of_no_recording_is_refused(members: list[Member], tmp_path: Path) -> None:
+    (one, _), _ = members
     with pytest.raises(DatasetError, match=r"all recordings belong to validation or test parts$"):
         join("ptb-xl", [(one, np.array([], np.int64))], tmp_path)
 
@@ -117,7 +121,7 @@ def test_what_cannot_be_transported_is_refused(small_config: SmallConfig, name: 
         small_config({"data.datasets": [name]})
 
 
-def test_it_learns_on_one_split_and_tests_all_of_the_other(
+def test_a_transport_tests_all_of_the_other_dataset(
     small_config: SmallConfig, cohorts: dict[str, Prepared], tmp_path: Path
 ) -> None:
     config = small_config({"data.datasets": [NAME], "data.labels": "multi", "protocol": "strict"})

@@ -62,9 +62,7 @@ CROPS = Segmentation("recordings", 625, stride=625)
 
 
 @pytest.mark.parametrize("segmentation", [HEARTBEATS, CROPS])
-def test_windows_lie_recording_after_recording_with_signals_and_reasons(
-    dataset: CPSC2018, cache: Path, segmentation: Segmentation
-) -> None:
+def test_windows_lie_recording_after_recording(dataset: CPSC2018, cache: Path, segmentation: Segmentation) -> None:
     prepared = prepare(dataset, cache, workers=1, segmentation=segmentation)
     beats = segmentation == HEARTBEATS
     assert [entry.recording for entry in prepared.entries] == ["A0001", *(["A0002"] if not beats else []), "A0003"]
@@ -88,7 +86,7 @@ def test_windows_lie_recording_after_recording_with_signals_and_reasons(
         assert prepare(dataset, cache, workers=1).fingerprint != prepared.fingerprint
 
 
-def test_a_warm_cache_is_read_until_a_file_changes_and_a_copy_is_recognised_by_its_fingerprint(
+def test_a_warm_cache_is_read_until_a_file_changes(
     dataset: CPSC2018, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert cached(dataset, cache, dataset.listing()) is None
@@ -105,9 +103,7 @@ def test_a_warm_cache_is_read_until_a_file_changes_and_a_copy_is_recognised_by_i
     assert (again.folder == first.folder, again.fingerprint) == (False, first.fingerprint)
 
 
-def test_a_further_file_in_the_folder_is_noted_and_nothing_is_prepared_anew(
-    dataset: CPSC2018, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_further_file_prepares_nothing_anew(dataset: CPSC2018, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = prepare(dataset, cache, workers=1)
     listing = replace(dataset.listing(), notes=("1 file beside the signals",))
     monkeypatch.setattr(dataset, "listing", lambda: listing)
@@ -193,9 +189,7 @@ def test_a_cache_that_is_cut_off_or_gone_is_made_anew(dataset: CPSC2018, cache: 
     assert open_prepared(before.folder) is open_prepared(before.folder)
 
 
-def test_a_simulated_dataset_is_drawn_once_and_found_by_its_settings_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_simulated_dataset_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def cohort(**settings: Any) -> SimulatedDataset:
         return SimulatedDataset("mimic-iv-ecg", 2, **settings)
 

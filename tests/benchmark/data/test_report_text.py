@@ -29,8 +29,11 @@ def embed(reports: list[str], cache: Path) -> NDArray[np.float32]:
     return embed_reports(reports, TFIDF, cache=cache, device=CPU)
 
 
-def test_like_reports_are_near_and_single_letters_are_words() -> None:
+def test_a_single_letter_is_text() -> None:
     assert [has_text(report) for report in ("", " . ", "r", "Sinus rhythm")] == [False, False, True, True]
+
+
+def test_similar_reports_have_near_vectors() -> None:
     vectors = tfidf_vectors(REPORTS)
     assert vectors.shape == (5, WIDTH)
     assert vectors.dtype == np.float32
@@ -43,7 +46,7 @@ def test_like_reports_are_near_and_single_letters_are_words() -> None:
     assert not np.allclose(*tfidf_vectors(["low r in V1", "low S in V1"]))
 
 
-def test_every_report_gets_the_vector_of_its_text_made_once_and_kept_by_content(
+def test_the_vector_of_a_report_is_computed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flip: Callable[[Path, float], None]
 ) -> None:
     first = embed(REPORTS, tmp_path)
@@ -61,9 +64,7 @@ def test_every_report_gets_the_vector_of_its_text_made_once_and_kept_by_content(
     np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
 
 
-def test_a_folder_counts_by_its_content_and_a_hub_name_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_language_model_in_a_folder_counts_by_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_text, "find_spec", lambda name: object())
     for folder, weights in (("a", b"1"), ("b", b"1"), ("c", b"2")):
         (tmp_path / folder).mkdir()

@@ -11,7 +11,7 @@ from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.segments import HEARTBEATS, Segmentation, leads_named
 
 
-def test_crops_and_beats_of_a_trial_do_not_overlap() -> None:
+def test_windows_of_a_trial_do_not_overlap() -> None:
     crops = Segmentation("recordings", 250, 100, 125)
     assert [HEARTBEATS.step(1), HEARTBEATS.step(6), crops.step(2)] == [300, 1800, 500]
     assert HEARTBEATS.trials_in(np.array([5, 6, 13]), 6).tolist() == [0, 1, 2]

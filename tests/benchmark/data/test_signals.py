@@ -5,8 +5,6 @@ Exchanged, inverted and equal leads are seen, and nothing in real recordings.
 
 from __future__ import annotations
 
-import hashlib
-import struct
 from collections.abc import Callable
 from itertools import combinations
 from operator import eq
@@ -43,8 +41,6 @@ def test_a_digest_is_of_whole_microvolts(make_ecg):
     changed = signal.copy()
     changed[17, 3] += 1e-3
     assert signal_digest(changed) != signal_digest(signal)
-    two_leads = np.array([[0.5, -1.25], [0.0004, 2.0]], np.float32)  # of two samples, mV; one after the other
-    assert signal_digest(two_leads) == hashlib.sha256(struct.pack("<4f", 500, 0, -1250, 2000)).hexdigest()[:16]
 
 
 LeadsSignal = NDArray[np.float32]
@@ -70,7 +66,7 @@ def ecg() -> LeadsSignal:
     return np.stack([*limbs, *augmented, *chest], axis=1).astype(np.float32)
 
 
-def test_limb_leads_of_three_electrodes_are_sound_whatever_their_offsets_and_scales(ecg: LeadsSignal) -> None:
+def test_limb_leads_of_three_electrodes_are_sound_at_any_scale(ecg: LeadsSignal) -> None:
     assert lead_problem(ecg) == ""
     assert lead_problem(ecg + np.float32(300) * np.arange(12, dtype=np.float32)) == ""  # offsets of amplifiers, mV
     assert lead_problem(ecg / ecg.std(axis=0)) == ""  # scaled one by one, as some publishers do
@@ -101,7 +97,7 @@ def test_leads_that_are_exchanged_inverted_or_of_another_place_break_einthoven_s
     ],
     ids=["gain", "steps of 5 uV", "cut to 10 uV", "offset", "half the rate"],
 )
-def test_near_copies_have_an_outline_in_common_and_other_ecgs_have_not(change: Callable[[Any], Any]) -> None:
+def test_only_near_copies_have_an_outline_in_common(change: Callable[[Any], Any]) -> None:
     signals = [simulate(rhythm, seed=seed) for rhythm in ("SR", "AFIB", "SB") for seed in (1, 2)]
     outlines = [outline_of(signal) for signal in signals]
     changed = [outline_of(np.ascontiguousarray(change(signal), np.float32)) for signal in signals]
@@ -109,7 +105,7 @@ def test_near_copies_have_an_outline_in_common_and_other_ecgs_have_not(change: C
     assert np.array_equal(shared, np.eye(len(signals), dtype=bool))
 
 
-def test_equal_leads_are_seen_and_equal_pairs_are_sound(ecg: LeadsSignal) -> None:
+def test_equal_leads_are_doubtful(ecg: LeadsSignal) -> None:
     equal = np.repeat(ecg[:, :1], 12, axis=1)
     assert lead_problem(equal) == IDENTICAL
     equal[0] = 0.0
@@ -144,7 +140,7 @@ def test_the_amplitude_is_that_of_the_qrs_complexes(make_ecg: Callable[..., Any]
 
 
 @pytest.mark.parametrize(("factor", "doubts"), [(1, 0), (1000, 1), (1e-3, 1), (0.1, 0), (5, 0)])
-def test_microvolts_and_volts_under_mv_are_doubtful(make_ecg: Callable[..., Any], factor: float, doubts: int) -> None:
+def test_wrong_units_are_doubtful(make_ecg: Callable[..., Any], factor: float, doubts: int) -> None:
     signal = make_ecg().astype(np.float32) * factor
     assert ["unit" in doubt for doubt in signal_doubts(signal, 500, raw=False)].count(True) == doubts
 

@@ -60,7 +60,7 @@ def split_of(entries: list[Entry], spec: TaskSpec) -> Split:
 
 
 @pytest.mark.parametrize(("rule", "known"), [(STRICT, "5bd6b0da"), (MULTI, "5c1f34bd")])
-def test_strict_has_no_patient_on_two_sides_and_is_the_same_on_every_machine_in_any_order(rule, known):
+def test_a_strict_split_has_no_patient_on_two_sides(rule, known):
     # Another split is another result: where this has to change, SPLIT_VERSION has to be raised.
     entries = cohort(60)
     split = split_of(entries, rule)
@@ -87,7 +87,7 @@ def test_official_folds_win(protocol):
 
 
 @pytest.mark.parametrize("spec", [PAPER, STRICT, replace(MULTI, sides="shuffled")])
-def test_a_test_part_is_tested_in_addition_and_moves_nothing_else(spec):
+def test_a_test_part_moves_no_other_recording(spec):
     usual = cohort(60)
     further = [entry(f"z{number}", number % 3, fold=ALWAYS_TESTED) for number in range(9)]
     before, after = split_of(usual, spec), split_of([*usual, *further], spec)
@@ -141,7 +141,7 @@ def subset(ratio: float, protocol: str = "strict", seed: int = 1, target: np.nda
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])
-def test_subsets_are_nested_never_empty_and_1_is_everything(protocol):
+def test_subsets_are_nested(protocol):
     ratios = [1e-6, 0.01, 0.1, 0.3, 0.5, 1.0]
     windows = [subset(ratio, protocol) for ratio in ratios]
     assert len(windows[0]) == (1 if protocol == "paper" else 18)
@@ -172,7 +172,7 @@ def test_strict_takes_whole_patients_one_of_each_class_first(seed):
     assert TARGET[drawn // 6 - 100].any(axis=0).all()
 
 
-def test_strict_subsets_are_the_same_on_every_machine_and_differ_between_seeds():
+def test_strict_subsets_depend_on_the_seed_alone():
     # Another subset is another result: where this has to change, SPLIT_VERSION has to be raised.
     order = PATIENT[subset(1.0, seed=1)[::18] // 6 - 100]
     assert order.tolist() == [18, 16, 1, 10, 7, 11, 12, 17, 15, 2, 3, 4, 5, 8, 0, 9, 14, 13, 6, 19]
@@ -221,7 +221,7 @@ def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_i
 RHYTHM = DatasetTask("ptb-xl", "rhythm")
 
 
-def test_merl_s_tasks_are_shuffled_and_ptb_xl_s_follow_its_folds() -> None:
+def test_each_task_is_split_as_its_authors_do() -> None:
     merl = {}
     for name in ("chapman", "ningbo", "cpsc2018"):
         task = DATASETS[name].tasks["all"]
@@ -240,7 +240,7 @@ def test_a_dataset_takes_the_tasks_that_it_has() -> None:
     assert tasks_of("ours") == ("default",)
 
 
-def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Prepared]) -> None:
+def test_a_named_task_has_names_of_its_own(cohorts: dict[str, Prepared]) -> None:
     data = cohorts["cpsc2018"]
     assert of_task(data, DatasetTask("cpsc2018")) is data
     result = of_task(data, DatasetTask("cpsc2018", "all"))

@@ -36,7 +36,7 @@ def task_of(
 
 @pytest.mark.parametrize(("labels", "protocol"), [("single", "paper"), ("multi", "strict"), ("single", "strict")])
 @pytest.mark.parametrize("name", ["ptb-xl", "chapman", "cpsc2018"])
-def test_held_out_windows_are_always_the_same_and_no_patient_stands_on_two_sides(
+def test_held_out_windows_are_the_same_at_every_ratio(
     cohorts: Cohorts, name: str, labels: Labels, protocol: Protocol
 ) -> None:
     first = task_of(cohorts[name], labels=labels, protocol=protocol)
@@ -74,7 +74,7 @@ def test_windows_are_the_beats_of_the_normalised_pseudo_trials_with_their_record
         ([("p1", (0,), 12, 1), ("p2", (0,), 12, None), ("p3", (0,), 12, 10)], [0, 0, 0], "recording r001 has no off"),
     ],
 )
-def test_absent_classes_empty_sides_and_data_without_a_split_are_noted(
+def test_whatever_a_task_lacks_is_noted(
     make_prepared: MakePrepared, recordings: list[Any], sizes: list[int], note: str
 ) -> None:
     task = task_of(make_prepared("ptb-xl", recordings))
@@ -218,7 +218,7 @@ def test_recordings_are_labelled_as_a_whole(whole: Prepared, protocol: str) -> N
         assert len(task.crops) == int(3 * 0.4)
 
 
-def test_a_dataset_is_standardised_by_its_training_part_and_a_corpus_by_itself(whole: Prepared) -> None:
+def test_a_dataset_is_standardised_by_its_training_part(whole: Prepared) -> None:
     prepared = replace(whole, segmentation=replace(CROPS, raw=True))
     spec = replace(CROPS_SPEC, standardise="dataset")
     task = crops_task(prepared, spec)
@@ -230,17 +230,25 @@ def test_a_dataset_is_standardised_by_its_training_part_and_a_corpus_by_itself(w
     np.testing.assert_allclose(task.test.signal[0].numpy(), by_hand, atol=2e-3)
     assert task.crops is not None
     np.testing.assert_allclose(task.crops.signal.float().std(), 1.0, atol=0.02)
+
+
+def test_a_corpus_is_standardised_by_itself(whole: Prepared) -> None:
+    prepared = replace(whole, segmentation=replace(CROPS, raw=True))
+    spec = replace(CROPS_SPEC, standardise="dataset")
     corpus = corpus_of(replace(prepared, classes=()), replace(spec, per_trial=4), CPU)
     used = np.concatenate([prepared.windows[a : a + 1000] for a in prepared.first_window[[0, 2, 4, 5]]])
     np.testing.assert_allclose(corpus.trials.scale, (used.astype(float).mean(), used.astype(float).std()), rtol=1e-9)
     np.testing.assert_allclose(corpus.trials.take(corpus.chosen, windows=4).mean(dtype=float), 0.0, atol=1e-3)
 
 
-def test_absent_leads_are_zero_in_all_that_is_learned_from_and_judged(whole: Prepared) -> None:
+def test_absent_leads_are_zero_on_every_side(whole: Prepared) -> None:
     task = crops_task(whole, replace(CROPS_SPEC, leads=("I", "II")))
     assert task.crops is not None
     for signal in (*(side.signal for side in task.sides().values()), task.crops.signal):
         assert not signal[..., 2:].any()
         assert signal[..., :2].any()
+
+
+def test_a_corpus_has_all_leads(whole: Prepared) -> None:
     corpus = corpus_of(replace(whole, classes=()), replace(CROPS_SPEC, per_trial=4), CPU)
     assert corpus.trials.take(corpus.chosen)[..., 2:].any()

@@ -34,7 +34,7 @@ def opens(owner: str, content: bytes) -> bool:
     return True
 
 
-def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:
+def test_a_seal_is_opened_by_its_owner_alone() -> None:
     sealed = seal("owner", b"body")
     assert unseal("owner", sealed) == b"body"
     for index in range(len(sealed)):
@@ -68,7 +68,7 @@ def test_what_a_killed_process_left_is_removed_after_an_hour(tmp_path: Path) -> 
     assert [path.exists() for path in (old, busy, deeper, new)] == [False, True, True, True]
 
 
-def test_a_lock_is_held_by_one_process_and_names_it(tmp_path: Path) -> None:
+def test_a_lock_names_its_one_holder(tmp_path: Path) -> None:
     path, holder = tmp_path / "new" / "runs" / ".lock", f"{socket.gethostname()}:{os.getpid()}"
     for _ in range(2):
         with file_lock(path):
@@ -95,7 +95,7 @@ def interrupted_write(path: Path) -> None:
         raise KeyboardInterrupt
 
 
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_an_error_leaves_the_old_file_alone(tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "file"
     write_atomic(path, b"old")
     with pytest.raises(KeyboardInterrupt):
@@ -104,7 +104,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_full_or_read_only_disk_is_named_with_the_file_and_leaves_the_old_one(disk: Path) -> None:
+def test_an_error_of_the_disk_names_the_file(disk: Path) -> None:
     path = disk / "cells" / "row.json"
     write_atomic(path, b"old")
     with pytest.raises(OSError, match="No space left on device") as full:

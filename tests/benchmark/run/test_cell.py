@@ -74,7 +74,7 @@ def run(job: CellInput) -> Row:
     return row
 
 
-def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohorts: Cohorts) -> None:
+def test_a_row_states_its_provenance(make_job: MakeJob, cohorts: Cohorts) -> None:
     job = make_job()
     row = run(job)
     assert all(getattr(row, name) == value for name, value in identity_of(job.cell).items())
@@ -153,7 +153,7 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: Ma
     np.testing.assert_array_equal(predictions.probability[index], alone)
 
 
-def test_the_same_job_gives_the_same_row_and_the_seed_moves_what_is_fine_tuned_alone(make_job: MakeJob) -> None:
+def test_the_same_job_gives_the_same_row(make_job: MakeJob) -> None:
     for evaluation in ("finetune", "linear"):
         job = make_job(evaluation=evaluation)
         rows, probabilities = [], []
@@ -217,7 +217,7 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
     assert Store(tmp_path / "runs").predictions(row.key).probability.shape == (0, 5)
 
 
-def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
+def test_a_cell_of_tune_reads_no_test_window(
     make_job: MakeJob, cohorts: Cohorts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: set[str] = set()

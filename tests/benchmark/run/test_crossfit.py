@@ -130,9 +130,7 @@ def pmq_row(bench: Bench) -> tuple[Cell, Row]:
     return cell, row
 
 
-def test_a_row_names_the_encoder_of_each_part_and_a_ranking_is_the_mean_over_them(
-    bench: Bench, handed: tuple[dict[str, set[str]], list[Handed]]
-) -> None:
+def test_a_ranking_is_the_mean_over_the_parts(bench: Bench, handed: tuple[dict[str, set[str]], list[Handed]]) -> None:
     cell, row = pmq_row(bench)
     assert row.encoders == [pretraining.key for pretraining in cell.parts]
     records = [bench.store.record(key) or {} for key in row.encoders]
@@ -195,7 +193,7 @@ def test_a_cell_refuses_an_encoder_that_has_seen_whom_it_tests(
     assert {name.split()[0] for name in mistaken.heard.failed} == {"pmq"}
 
 
-def test_the_key_has_the_part_and_a_column_tested_otherwise_has_the_first_encoder(
+def test_a_column_tested_otherwise_has_the_first_parts_encoder(
     bench: Bench, cohorts: Cohorts, small_config: SmallConfig
 ) -> None:
     trained = [one for one in bench.grid.pretrainings if one.method.trains]
@@ -232,7 +230,7 @@ def leaks_with_copy(bench: Bench, config: Config, patient: str) -> list[str]:
     return [text for text in audit_run(config, bench.prepared | changed)[0] if "both pretrained on" in text]
 
 
-def test_a_recording_under_two_names_is_a_leak_and_equal_names_are_one_person(bench: Bench) -> None:
+def test_a_recording_under_two_names_is_a_leak(bench: Bench) -> None:
     assert audit_run(bench.config, bench.prepared)[0] == []
     assert leaks_with_copy(bench, bench.config, "P1") == []
     assert len(leaks_with_copy(bench, bench.config, "P2")) == 1

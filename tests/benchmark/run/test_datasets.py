@@ -25,9 +25,7 @@ from benchmark.run.grid import Grid, make_grid
 from tests.benchmark.run.bench import Cohorts, SmallConfig
 
 
-def test_real_data_are_taken_from_their_folder_or_the_root_and_missing_ones_say_how_to_get_them(
-    small_config: SmallConfig, tmp_path: Path
-) -> None:
+def test_missing_data_say_how_to_get_them(small_config: SmallConfig, tmp_path: Path) -> None:
     config, root = small_config({"data.simulation": None}), tmp_path / "root"
     (root / "chapman").mkdir(parents=True)
     assert locate(config, "chapman", Folders(root, {})).root == root / "chapman"
@@ -41,7 +39,7 @@ def test_real_data_are_taken_from_their_folder_or_the_root_and_missing_ones_say_
             locate(config, "chapman", folders)
 
 
-def test_a_dataset_that_cannot_be_split_is_not_scored_and_a_corpus_that_cannot_be_used_is_refused(
+def test_a_corpus_that_cannot_be_used_is_refused(
     cohorts: Cohorts, make_prepared: Callable[..., Prepared], small_config: SmallConfig
 ) -> None:
     some_without_a_fold = [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 9), ("p4", (1,), 12, 10)]

@@ -25,7 +25,7 @@ from benchmark.run import tasks as tasks_module
 from benchmark.run.engine import Inline, Pool, open_engine
 
 
-def test_one_job_is_this_process_and_several_are_others() -> None:
+def test_one_job_runs_in_this_process() -> None:
     with open_engine("local", 1) as engine:
         assert isinstance(engine, Inline)
         assert engine.submit(os.getpid).result() == os.getpid()
@@ -50,7 +50,7 @@ def device(seconds: float) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_a_pool_goes_on_after_a_killed_worker_and_each_worker_has_a_device() -> None:
+def test_a_pool_goes_on_after_a_killed_worker() -> None:
     with open_engine("local", 2, ("4", "7")) as engine:
         before = dict(future.result() for future in [engine.submit(device, 1.0) for _ in range(2)])
         assert sorted(before.values()) == ["4", "7"]

@@ -57,7 +57,7 @@ def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
     assert at_default < pmq  # the same encoder and cells, done once
 
 
-def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the_first_is_that_of_the_seed() -> None:
+def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed() -> None:
     strict = {"protocol": "strict", "evaluate": ["finetune", "linear", "knn"], "ratios": [1.0, 0.1]}
     one, three = (grid_of(load_config(BASIC, strict | {"subsets": count})) for count in (1, 3))
     assert [cell.key for cell in three.cells if cell.subset == 0] == [cell.key for cell in one.cells]
@@ -72,7 +72,7 @@ def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the
     assert {cell.subset for cell in paper.cells} == {0, 1, 2}
 
 
-def test_baselines_stand_in_every_table_and_share_the_rows_they_can() -> None:
+def test_baselines_of_several_tables_share_rows() -> None:
     every = {**BASE, "methods": ["pmq"], "baselines": ALL_BASELINES, "ratios": [0.1]}
     grid = grid_of(load_config(BASIC, every))
     more = grid_of(load_config(BASIC, every | {"evaluate": [*BASE["evaluate"], "retrieval"]})).cells  # reads no label
@@ -192,7 +192,7 @@ def test_a_setting_moves_the_keys_of_the_numbers_it_can_move() -> None:
         assert moved(before, grid_of(load_config(BASIC, {**EVERY, key: value}))) == groups, key
 
 
-def test_data_mode_and_results_versions_move_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_moves_results_moves_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     config = load_config(BASIC, BASE)
     before = grid_of(config)
     old, corrected = keys(before), keys(grid_of(config, chapman="corrected labels"))
@@ -244,7 +244,7 @@ class Mine(methods.pmq.PMQ):
 """
 
 
-def test_keys_hold_the_content_of_a_methods_file_and_no_path(tmp_path: Path) -> None:
+def test_keys_hold_the_content_of_a_methods_file(tmp_path: Path) -> None:
     def grid(folder: str, method: str) -> Grid:
         (tmp_path / folder).mkdir()
         file = tmp_path / folder / "mine.py"

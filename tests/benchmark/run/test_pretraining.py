@@ -47,7 +47,7 @@ def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench)
     assert measured_on(finished.prepared) == {"random": None, "pmq": None}
 
 
-def test_a_pretraining_that_was_asked_to_stop_goes_on_to_the_same_encoder_and_names_both_computers(
+def test_a_stopped_pretraining_goes_on_to_the_same_encoder(
     bench: Bench, whole: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = cell_of(bench, "pmq").pretraining.key
@@ -85,7 +85,7 @@ def test_methods_start_from_the_same_encoder(finished: Bench, small_config: Smal
     assert all(torch.equal(value, pmq[name]) for name, value in random.items())
 
 
-def test_rows_and_records_hold_what_their_keys_are_digests_of(finished: Bench) -> None:
+def test_results_hold_what_their_keys_are_digests_of(finished: Bench) -> None:
     corpus = finished.prepared["mimic-iv-ecg"]
     source = {"name": corpus.name, "fingerprint": corpus.fingerprint, "simulated": True}
     for row in finished.rows():
@@ -107,7 +107,7 @@ def test_a_method_file_that_is_edited_while_its_pretraining_waits_is_refused(ben
         run_pretraining(edited, bench.context())
 
 
-def test_loss_and_health_of_each_epoch_are_written_as_events(bench: Bench, tmp_path: Path) -> None:
+def test_each_epoch_is_written_as_events(bench: Bench, tmp_path: Path) -> None:
     readers = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     bench.events = tmp_path / "events"
     assert bench.work_off() == 0

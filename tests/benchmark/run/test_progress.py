@@ -17,9 +17,7 @@ from benchmark.screen import open_console
 from tests.benchmark.run.bench import BASE, Bench, Cohorts, SmallConfig
 
 
-def test_a_file_is_written_now_and_then_and_goes_with_its_pretraining(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_of_progress_goes_with_its_pretraining(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with progress_file(tmp_path, "pmq") as write:
         write(1, 10, "epoch 1/5")
         write(2, 10, "just after")
@@ -34,9 +32,7 @@ def ended(task: Job, failure: Failure | None = None) -> list[Ending]:
     return [Ending(f"part of {task.parts[0].name}", failure, Path("error.json")) for part in task.parts]
 
 
-def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_lines_on_a_pipe(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "LINE_SECONDS", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     work, pipe, screen = bench.missing(), io.StringIO(), io.StringIO()
@@ -67,7 +63,7 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
     assert "\x1b[?25h" in shown.rpartition("epoch 2/3")[2]  # the cursor
 
 
-def test_the_time_of_the_cells_is_by_the_first_of_a_job_and_those_that_share_its_features(
+def test_the_time_of_cells_counts_shared_features_once(
     cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
     config = small_config(BASE | {"evaluate": ["linear"], "ratios": [0.5, 0.3, 0.1], "seeds": [41]})

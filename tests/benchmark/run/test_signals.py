@@ -22,7 +22,7 @@ LITERATURE = (
 
 
 @pytest.mark.slow
-def test_crops_of_two_leads_under_one_scale_are_learned_and_judged(
+def test_crops_of_two_leads_under_one_scale_are_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

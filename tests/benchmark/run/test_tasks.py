@@ -83,7 +83,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks_module, "GRACE_SECONDS", 0.0)
 
 
-def test_pretrainings_come_first_and_a_cell_waits_for_its_own_alone(bench: Bench) -> None:
+def test_a_cell_waits_for_its_own_pretraining_alone(bench: Bench) -> None:
     engine = Scripted()
     assert bench.work_off(engine) == 0
     assert engine.begun[:2] == [RANDOM, PMQ]
@@ -112,7 +112,7 @@ def test_no_job_is_looked_at_for_which_there_is_no_room() -> None:
     assert [job.key for job in next_jobs(waiting(), 2, {"pmq"}, [], {})] == ["b", "c"]
 
 
-def test_a_task_whose_worker_is_killed_is_handed_over_again_and_given_up_the_second_time(bench: Bench) -> None:
+def test_a_task_is_given_up_when_its_worker_is_killed_twice(bench: Bench) -> None:
     once = Scripted({PMQ: [Killed()]})
     assert bench.work_off(once) == 0
     assert once.begun.count(PMQ) == 2
@@ -123,9 +123,7 @@ def test_a_task_whose_worker_is_killed_is_handed_over_again_and_given_up_the_sec
     assert sorted(bench.heard.done) == [*sorted(CELLS[:2]), RANDOM]
 
 
-def test_a_task_that_kills_its_pool_is_found_out_and_costs_no_other(
-    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
-) -> None:
+def test_a_task_that_kills_its_pool_costs_no_other(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
     config = small_config({"methods": ["random", "moco", "pmq"], "evaluate": ["finetune"], "seeds": [41, 42]})
     bench = Bench(config, cohorts, Store(tmp_path / "runs"))
     moco = "moco pretrain seed 42"
@@ -141,7 +139,7 @@ def test_a_task_that_was_asked_to_save_goes_on_elsewhere(bench: Bench) -> None:
     assert engine.begun.count(PMQ) == 4
 
 
-def test_the_cells_of_a_failed_pretraining_fail_with_its_reason_and_the_others_are_done(bench: Bench) -> None:
+def test_the_cells_of_a_failed_pretraining_fail_with_its_reason(bench: Bench) -> None:
     assert bench.work_off(Scripted({PMQ: [Failure("ValueError: no keys today", "trace")]})) == 3
     assert bench.heard.failed == {PMQ: "ValueError: no keys today"} | dict.fromkeys(
         CELLS[2:], "its pretraining failed: ValueError: no keys today"
@@ -151,7 +149,7 @@ def test_the_cells_of_a_failed_pretraining_fail_with_its_reason_and_the_others_a
     assert bench.store.failures([key])[key] == expected
 
 
-def test_what_no_task_is_guilty_of_ends_the_run_in_a_line_and_lets_running_tasks_save(bench: Bench) -> None:
+def test_an_error_of_no_task_lets_running_tasks_save(bench: Bench) -> None:
     engine = Scripted({RANDOM: [ConfigError("other code")]})
     with pytest.raises(ConfigError, match="other code"):
         bench.work_off(engine)
@@ -159,7 +157,7 @@ def test_what_no_task_is_guilty_of_ends_the_run_in_a_line_and_lets_running_tasks
     assert bench.store.failures(cell.key for cell in bench.grid.cells) == {}
 
 
-def test_a_task_that_a_lost_scheduler_let_go_ends_the_run_and_nobody_is_asked_to_stop(bench: Bench) -> None:
+def test_a_lost_scheduler_ends_the_run(bench: Bench) -> None:
     engine = Scripted({RANDOM: [CancelledError()]})
     with pytest.raises(EngineLost):
         bench.work_off(engine)
@@ -203,9 +201,7 @@ def test_a_damaged_row_is_done_again_alone(finished: Bench) -> None:
 
 
 @pytest.mark.parametrize("is_needed", [True, False])
-def test_a_damaged_encoder_and_one_that_is_gone_are_made_again_also_where_each_cell_is_done(
-    finished: Bench, is_needed: bool
-) -> None:
+def test_a_damaged_encoder_of_done_cells_is_made_again(finished: Bench, is_needed: bool) -> None:
     cell = cell_of(finished, "pmq")
     file = finished.store.pretrained / cell.pretraining.key / WEIGHTS
     weights, rows = file.read_bytes(), finished.rows()
@@ -221,7 +217,7 @@ def test_a_damaged_encoder_and_one_that_is_gone_are_made_again_also_where_each_c
         assert (file.read_bytes(), finished.rows()) == (weights, rows)
 
 
-def test_a_damaged_checkpoint_is_named_and_one_of_another_pretraining_too(bench: Bench) -> None:
+def test_a_checkpoint_that_cannot_be_used_is_named(bench: Bench) -> None:
     folder = bench.store.pretrained / cell_of(bench, "pmq").pretraining.key
     for content in (b"", b"damaged", seal("another", b"state")):
         write_atomic(folder / CHECKPOINT, content)
@@ -244,9 +240,7 @@ def test_what_a_killed_worker_had_stored_stands(finished: Bench) -> None:
     assert finished.store.failures([first.key, second.key]) == {second.key: failed.failure}
 
 
-def test_a_task_that_is_asked_to_stop_leaves_the_rest_and_what_is_done_is_not_done_again(
-    finished: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_task_is_finished_by_the_next_run(finished: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = finished.grid.cells
     for cell in cells:
         (finished.store.cells / f"{cell.key}.json").unlink()
@@ -265,7 +259,7 @@ def test_a_task_that_is_asked_to_stop_leaves_the_rest_and_what_is_done_is_not_do
     assert begun == [cell.key for cell in cells]
 
 
-def test_other_code_other_packages_and_unseen_folders_are_refused_before_any_work(bench: Bench, tmp_path: Path) -> None:
+def test_a_worker_that_differs_from_the_run_is_refused(bench: Bench, tmp_path: Path) -> None:
     bench.store.root.mkdir()
     context, task = bench.context(), task_with(bench)
     with pytest.raises(ConfigError, match="has other code than this run was started with: restart the workers"):

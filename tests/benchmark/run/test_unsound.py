@@ -53,7 +53,7 @@ def test_results_of_the_time_in_which_a_file_was_damaged_are_removed(
     assert removed(finished) == expected
 
 
-def test_an_unfinished_pretraining_begins_again_and_health_is_measured_again(finished: Bench, tmp_path: Path) -> None:
+def test_what_damage_reached_of_a_pretraining_is_made_again(finished: Bench, tmp_path: Path) -> None:
     folders = {one.variant.name: finished.store.pretrained / one.key for one in finished.grid.pretrainings}
     (folders["pmq"] / WEIGHTS).rename(folders["pmq"] / CHECKPOINT)
     for name in ("mimic-iv-ecg", "chapman"):

@@ -79,17 +79,20 @@ def test_several_labels_are_a_model_each() -> None:
     np.testing.assert_array_equal(run(everywhere).probability, [[1.0, 0.0], [1.0, 0.0]])
 
 
-def test_a_class_without_labelled_windows_has_probability_zero_and_one_alone_one() -> None:
+def test_a_class_without_labelled_windows_has_probability_zero() -> None:
     probability = run(task_of([[0], [2]] * 10, THREE, THREE)).probability
     np.testing.assert_array_equal(probability[:, 1], 0.0)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-5)
     assert probability.argmax(axis=1)[[0, 2]].tolist() == [0, 2]
+
+
+def test_a_class_with_all_labelled_windows_has_probability_one() -> None:
     for labelled in (1, 5):
         alone = run(task_of([[1]] * labelled, THREE, THREE)).probability
         np.testing.assert_array_equal(alone, [[0.0, 1.0, 0.0]] * 3)
 
 
-def test_the_first_of_the_best_leaf_sizes_and_iterations_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_of_equally_good_models_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     coming = iter([0.2, 0.1, 0.3, 0.6, 0.6, 0.5])
     monkeypatch.setattr(boosting, "validation_score", lambda *given: next(coming))
     settings = FAST.model_copy(update={"leaf_windows": [2, 3, 4], "iterations": 2})
@@ -124,7 +127,7 @@ def crop(*centres: int, samples: int = 625) -> np.ndarray:
     return (signal * np.linspace(0.5, 1.5, 12)).astype(np.float32)  # (S, L)
 
 
-def test_beats_are_found_at_their_centres_and_give_the_rhythm() -> None:
+def test_the_rhythm_follows_from_the_centres_of_beats() -> None:
     median, spread, rhythm = beats_of(crop(100, 300, 520))
     assert int(median[:, 0].argmax()) == pytest.approx(BEFORE, abs=1)
     _, before, after, count, rr, variation, ratio = rhythm

@@ -30,9 +30,7 @@ def folder(tmp_path: Path, encoder: Dilated) -> Path:
     return tmp_path / "key"
 
 
-def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
-    folder: Path, encoder: Dilated, tmp_path: Path
-) -> None:
+def test_a_stored_encoder_comes_back_to_the_bit(folder: Path, encoder: Dilated, tmp_path: Path) -> None:
     loaded = load_encoder(folder, Dilated)
     assert loaded.state_dict().keys() == encoder.state_dict().keys()
     assert all(torch.equal(value, loaded.state_dict()[name]) for name, value in encoder.state_dict().items())
@@ -55,7 +53,7 @@ def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
         (RECORD_FILE, lambda content: content.replace(b"0.25", b"0.75")),
     ],
 )
-def test_a_damaged_encoder_is_named_and_a_missing_one_is_none(
+def test_a_damaged_encoder_is_told_from_a_missing_one(
     folder: Path, name: str, damage: Callable[[bytes], bytes]
 ) -> None:
     (folder / name).write_bytes(damage((folder / name).read_bytes()))

@@ -103,13 +103,16 @@ def test_the_first_best_epoch_of_the_lowest_best_rate_is_kept(
     np.testing.assert_array_equal(outcomes[0].probability, outcomes[1].probability)
 
 
-def test_validation_counts_the_unit_of_the_protocol_and_an_undefined_score_is_nothing(make_task: MakeTask) -> None:
+def test_an_undefined_validation_score_is_zero(make_task: MakeTask) -> None:
+    assert validation_score(np.zeros((2, 3), np.float32), make_task([[0]], [[], []], [[0]], multi=True)) == 0.0
+
+
+def test_validation_counts_the_unit_of_the_protocol(make_task: MakeTask) -> None:
     labels = [[0], [0], [1], [1]]
     beats, recordings = (make_task(labels, labels, labels, classes=2, unit=u) for u in ("heartbeat", "recording"))
     probability = np.array([[0.9, 0.1], [0.4, 0.6], [0.1, 0.9], [0.2, 0.8]], dtype=np.float32)
     assert validation_score(probability, beats) == pytest.approx((2 / 3 + 4 / 5) / 2)
     assert validation_score(probability, recordings) == 1.0
-    assert validation_score(np.zeros((2, 3), np.float32), make_task([[0]], [[], []], [[0]], multi=True)) == 0.0
     of_strict = replace(recordings, criterion="log_likelihood")
     pooled = np.array([[0.65, 0.35], [0.15, 0.85]])
     assert validation_score(probability, of_strict) == pytest.approx(np.log([pooled[0, 0], pooled[1, 1]]).mean())
@@ -127,7 +130,7 @@ def test_a_loss_that_is_not_finite_stops_with_the_remedy(task: Task) -> None:
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, Supervised(epochs=2, batch_size=8)])
-def test_masks_are_those_of_the_pretrained_views_and_act_in_training_alone(
+def test_masks_of_the_pretrained_views_act_in_training_alone(
     task: Task, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[tuple[float, float]] = []
@@ -150,7 +153,7 @@ def test_supervised_training_learns_what_is_there(make_task: MakeTask) -> None:
 
 
 @pytest.mark.parametrize(("name", "head"), [("resnet1d", "6."), ("xresnet1d101", "8.")])
-def test_pools_and_predicts_as_the_official_module(shared_reference: Path, name: str, head: str) -> None:
+def test_the_benchmark_head_equals_the_official_module(shared_reference: Path, name: str, head: str) -> None:
     """head: what the names of the official head begin with; its pooling and flattening are its layers 0 and 1."""
     official, state, encoder = official_module(shared_reference, name)
     model = BenchmarkClassifier(encoder, 71, Supervised())

@@ -122,11 +122,14 @@ def test_looking_moves_no_bit(name: str, probe: ProbeWindows, tmp_path: Path) ->
     assert all(epoch["effective_rank"] > 1 for epoch in history.health)
 
 
-def test_measures_are_none_where_one_feature_is_not_finite_and_positives_stand_anyhow(probe: ProbeWindows) -> None:
+def test_a_feature_that_is_not_finite_leaves_positives_alone(probe: ProbeWindows) -> None:
     bad = replace(probe, signal=probe.signal.clone())
     bad.signal[3] = float("inf")
     for windows in (bad, None):
         health = measure(2, build("byol").encoder, windows, torch.tensor([1, 1, 2, 4]))
         measured = {name: value for name, value in health.items() if value is not None}
         assert measured == {"epoch": 2, "positives": 2.0, "beyond_pair": 0.5}
+
+
+def test_finite_features_have_every_measure(probe: ProbeWindows) -> None:
     assert None not in measure(0, build("byol").encoder, probe, torch.ones(2)).values()

@@ -69,5 +69,8 @@ def test_a_class_without_labelled_windows_has_probability_zero(multi: bool) -> N
         replace(task, validation=task_of([[0], [1], [2]] * 5).validation), SMALL, seed=1
     ).probability
     np.testing.assert_array_equal(probability[:, 1], 0.0)
+
+
+def test_a_class_with_all_labelled_windows_has_probability_one() -> None:
     alone = minirocket(task_of([[1]]), SMALL, seed=1).probability
     np.testing.assert_array_equal(alone, [[0.0, 1.0, 0.0]])

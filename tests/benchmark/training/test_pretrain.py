@@ -54,7 +54,7 @@ def whole_run(name: str) -> tuple[PretrainMethod, History]:
 
 
 @pytest.mark.parametrize("name", ["pmq", "pmq-released", "byol", "comet", "etp"])
-def test_a_run_stopped_and_killed_again_and_again_goes_on_to_the_same_bits(name: str, tmp_path: Path) -> None:
+def test_an_interrupted_run_goes_on_to_the_same_bits(name: str, tmp_path: Path) -> None:
     """Of all kinds of state. Stopped after its first update, within an epoch and at its end; killed within the last."""
     whole, history = whole_run(name)
     last_epoch = (EPOCHS - 1) * (history.updates // EPOCHS)
@@ -166,9 +166,7 @@ def test_the_trainer_keeps_the_contract(tmp_path: Path) -> None:
     assert resumed.calls == [f"begin {4 * EPOCHS}", *epoch_calls * (EPOCHS - 1)]
 
 
-def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loss_that_is_not_finite_is_in_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(TrainingStopped) as caught:
         train(Watched(bad_at=6), tmp_path / "file")

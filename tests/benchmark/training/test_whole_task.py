@@ -83,7 +83,7 @@ class Remembers(METHODS["pclr"]):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("encoder", [LayerUsedTwice, TiedWeight])
-def test_tied_weights_are_stored_and_loaded(encoder: type[Encoder]) -> None:
+def test_tied_weights_survive_the_store(encoder: type[Encoder]) -> None:
     do_whole_task(partial(new_method, METHODS["moco"], encoder), CPU, "float32")
 
 

@@ -16,7 +16,7 @@ CNNS = ["resnet1d", "xresnet1d101"]
 
 
 @pytest.mark.parametrize("name", CNNS)
-def test_features_and_counted_statistics_are_the_official_ones(shared_reference: Path, name: str) -> None:
+def test_features_are_the_official_ones(shared_reference: Path, name: str) -> None:
     official, _, encoder = official_module(shared_reference, name)
     encoder.double().eval()
     x = torch.from_numpy(official["x"]).double().mT  # (B, S, L)
@@ -45,9 +45,7 @@ def test_features_have_the_official_gradient(shared_reference: Path, name: str) 
 
 
 @pytest.mark.parametrize(("name", "width"), [("vit1d", slice(None)), ("vit1d of the paper", slice(8))])
-def test_tokens_pooled_representations_and_their_gradient_are_the_official_ones(
-    shared_reference: Path, name: str, width: slice
-) -> None:
+def test_tokens_are_the_official_ones(shared_reference: Path, name: str, width: slice) -> None:
     official, _, encoder = official_module(shared_reference, name)
     x = torch.from_numpy(official["x"]).mT  # (B, S, L)
     encoder.eval()
@@ -80,7 +78,7 @@ def test_tokens_that_are_left_out_have_no_influence() -> None:
 
 
 @torch.no_grad()
-def test_the_normalised_class_token_is_pooled_and_dropped_out_in_training_alone() -> None:
+def test_the_normalised_class_token_is_pooled() -> None:
     encoder, x = ViT1d(ViT1dConfig.small()).eval(), torch.randn(3, 20, 12)
     token = encoder.norm(encoder(x)[:, 0])  # (B, K)
     assert torch.equal(encoder.pooled(x), token)

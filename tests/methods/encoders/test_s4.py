@@ -21,7 +21,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_gives_the_official_kernels_and_outputs(shared_reference: Path, name: str) -> None:
+def test_s4_equals_the_official_module(shared_reference: Path, name: str) -> None:
     official = arrays_of(shared_reference / "backbones_s4_dev.npz", name)
     state = s4_state(
         official, SIZES[name].length
@@ -39,7 +39,7 @@ def test_gives_the_official_kernels_and_outputs(shared_reference: Path, name: st
     np.testing.assert_allclose(out, official["y"], rtol=1e-5, atol=1e-5)
 
 
-def test_hippo_is_the_papers_matrix_in_a_basis_in_which_b_is_real_and_positive() -> None:
+def test_hippo_is_the_papers_matrix() -> None:
     """LegS: A = -sqrt((2n + 1)(2k + 1)) below its diagonal, -(n + 1) on it; what no basis changes is B* A^i B."""
     n = torch.arange(6, dtype=torch.float64)
     b = (2 * n + 1).sqrt()
@@ -70,7 +70,7 @@ def recurrence(space: StateSpace, steps: int) -> Tensor:
 
 
 @pytest.mark.parametrize("length", [20, 21])
-def test_the_convolution_is_the_recurrence_at_even_and_odd_lengths(length: int) -> None:
+def test_the_convolution_is_the_recurrence_at_any_length(length: int) -> None:
     torch.manual_seed(0)
     space = StateSpace(4, 6, length, bidirectional=False)
     taps = space.kernel().detach()[0]  # (H, length)

@@ -86,7 +86,7 @@ def test_check_names_a_pretraining_recording_in_a_test_set(root: Path, run_verb:
     assert "in more than one recording: Chapman JS" in out
 
 
-def test_check_names_damaged_files_and_goes_on(root: Path, run_verb: RunVerb) -> None:
+def test_check_goes_on_after_damaged_files(root: Path, run_verb: RunVerb) -> None:
     first, second, *_ = records(root / "chapman", "WFDBRecords/*/*/*.hea")
     first.with_suffix(".mat").unlink()
     (root / "mimic-iv-ecg" / "record_list.csv").unlink()
@@ -146,7 +146,7 @@ def check_card(tmp_path: Path, run_verb: RunVerb) -> Callable[..., tuple[str, li
     return check
 
 
-def test_check_measures_beats_and_names_the_key_of_a_card_that_is_probably_wrong(
+def test_check_names_the_key_of_a_card_that_is_probably_wrong(
     check_card: Callable[..., tuple[str, list[str]]],
 ) -> None:
     out, warnings = check_card()

@@ -147,7 +147,7 @@ def test_four_datasets_come_as_their_publishers_arrange_them(home: SimpleNamespa
     assert not any("Authorization" in headers for headers in home.server.headers)
 
 
-def test_a_part_comes_alone_and_a_file_that_is_there_only_where_verify_finds_it_wrong(
+def test_only_what_is_missing_of_a_part_is_fetched(
     home: SimpleNamespace, download: Download, flip: Callable[[Path, float], None]
 ) -> None:
     assert download("mimic-iv-ecg", "--subset", "paper")[0] == OK
@@ -162,9 +162,7 @@ def test_a_part_comes_alone_and_a_file_that_is_there_only_where_verify_finds_it_
     assert ", 1 to fetch" in out
 
 
-def test_a_busy_home_a_lost_connection_and_wrong_bytes_are_tried_again(
-    home: SimpleNamespace, download: Download
-) -> None:
+def test_whatever_interrupts_a_download_is_tried_again(home: SimpleNamespace, download: Download) -> None:
     files = sorted(path for path in home.server.files if "records500/" in path and path.endswith(".dat"))
     home.server.faults |= dict(zip(files, [["503", "429"], ["half", "half"], ["wrong"], []], strict=False))
     assert download("ptb-xl")[0] == OK
@@ -175,7 +173,7 @@ def test_a_busy_home_a_lost_connection_and_wrong_bytes_are_tried_again(
 
 
 @pytest.mark.parametrize(("fault", "reason"), [("404", "404 Not Found"), ("wrong", "its SHA-256 is ")])
-def test_what_does_not_come_is_told_refused_by_a_run_and_tried_again(
+def test_a_run_refuses_an_unfinished_download(
     home: SimpleNamespace, download: Download, capsys: pytest.CaptureFixture[str], fault: str, reason: str
 ) -> None:
     (missing,) = [path for path in home.server.files if path.endswith("JS00002.mat")]
@@ -204,7 +202,7 @@ def test_a_list_that_is_none_or_leaves_the_folder_is_refused_whole(
 
 
 @pytest.mark.slow
-def test_stopped_or_killed_every_sum_is_right_and_no_file_comes_twice(home: SimpleNamespace) -> None:
+def test_an_interrupted_download_fetches_no_file_twice(home: SimpleNamespace) -> None:
     script = (
         "import sys, pathlib; from benchmark.cli import download as own; from run_benchmark import main; "
         "own.CATALOGUE = pathlib.Path(sys.argv[1]); sys.exit(main(['data', 'download', 'ptb-xl', '--data-root', "

@@ -54,7 +54,7 @@ def test_the_next_command_takes_every_draft_of_a_folder_of_any_name(
     assert (status, err) == (FAILED if labels == "rare" else OK, ""), out
 
 
-def test_a_draft_is_written_once_and_its_open_questions_come_first(tmp_path: Path, run_verb: RunVerb) -> None:
+def test_a_draft_with_questions_is_written_once(tmp_path: Path, run_verb: RunVerb) -> None:
     (tmp_path / "arrays").mkdir()
     np.save(tmp_path / "arrays/a.npy", np.zeros((100, 12)))
     status, out, _ = run_verb("data", "new-card", "arrays")
@@ -76,7 +76,7 @@ def drafted(folder: Path, **tables: dict[str, list[object]]) -> str:
     return draft(folder, "card.yaml")
 
 
-def test_a_draft_names_each_file_and_column_that_it_leaves_out(ours: Path) -> None:
+def test_a_draft_names_whatever_it_leaves_out(ours: Path) -> None:
     names = sorted(path.stem for path in ours.glob("waveforms/*.hea"))
     (ours / "echo.pdf").touch()
     (ours / "ward.edf").symlink_to("/gone")

@@ -51,7 +51,7 @@ def test_codes_are_groups_of_rhythms(tmp_path: Path, folder: str, codes: str, gr
 @pytest.mark.parametrize(
     "folder", ["WFDBRecords/02/020", "ecg-arrhythmia-1.0.0/WFDBRecords/02/020", "WFDB_*", ".", "g1"]
 )
-def test_every_form_is_recognised_and_holds_the_dataset_s_numbers(tmp_path: Path, dataset: type[Chapman], folder: str):
+def test_every_form_holds_the_dataset_s_numbers(tmp_path: Path, dataset: type[Chapman], folder: str):
     challenge = dataset.forms[1]
     folder = folder.replace("WFDB_*", challenge)
     for number in (45551, 10647, 10646, 1, 0):

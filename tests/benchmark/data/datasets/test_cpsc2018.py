@@ -18,7 +18,7 @@ def labels(root: Path) -> dict[str, tuple[int, ...]]:
     return {entry.recording: entry.labels for entry in CPSC2018(root).listing().entries}
 
 
-def test_codes_and_texts_are_both_read_and_others_ignored(tmp_path: Path):
+def test_labels_are_read_from_either_form(tmp_path: Path):
     for number, (code, text) in enumerate(SNOMED.items()):
         add(tmp_path, "Training_WFDB", f"A001{number}", f"251146004,{code}")
         add(tmp_path, "Training_WFDB", f"A002{number}", text)
@@ -52,7 +52,7 @@ def test_labels_of_the_real_sample_are_those_of_the_published_table(
 @pytest.mark.parametrize(
     ("folder", "form"), [("Training_WFDB", "Training_WFDB"), ("WFDB_CPSC2018", "WFDB_CPSC2018"), ("g1", "WFDB")]
 )
-def test_every_form_is_recognised_and_none_is_pooled(tmp_path: Path, folder: str, form: str):
+def test_every_form_on_disk_is_recognised(tmp_path: Path, folder: str, form: str):
     add(tmp_path, folder, "A0001", "AF")
     add(tmp_path, folder, "Q0001", "AF")  # of another collection of the Challenge
     listing = CPSC2018(tmp_path).listing()

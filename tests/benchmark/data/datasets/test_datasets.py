@@ -11,7 +11,7 @@ from benchmark.data.datasets.base import DatasetError
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_a_dataset_goes_by_its_name_and_opens_lazily(name: str, tmp_path: Path):
+def test_a_dataset_opens_lazily(name: str, tmp_path: Path):
     reader = DATASETS[name]
     assert reader.name == name
     assert reader.folders[0] == name
@@ -28,11 +28,14 @@ def test_a_folder_whose_download_has_not_ended_is_refused(tmp_path: Path):
         refuse_unfinished(source, tmp_path)
 
 
-def test_the_given_folder_wins_and_what_is_missing_says_how_to_give_it(tmp_path: Path):
+def test_the_given_folder_precedes_the_root(tmp_path: Path):
     (tmp_path / "chapman").mkdir()
     (tmp_path / "mine").mkdir()
     assert find_root(DATASETS["chapman"], tmp_path, {"chapman": tmp_path / "mine"}) == tmp_path / "mine"
     assert find_root(DATASETS["chapman"], tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
+
+
+def test_a_missing_folder_says_how_to_give_it(tmp_path: Path):
     for root, paths, message in (
         (None, {}, "--data-root DIR or --data ptb-xl=DIR"),
         (tmp_path, {}, r"no folder .*ptb-xl, .*: .*--data ptb-xl=DIR.*physionet"),

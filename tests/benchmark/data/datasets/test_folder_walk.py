@@ -26,7 +26,7 @@ def test_links_to_nothing_are_counted_with_what_fetches_them(tmp_path: Path) -> 
     assert share.startswith("1 link to nothing (ward)")
 
 
-def test_a_link_to_its_own_folder_is_counted_and_not_followed(tmp_path: Path) -> None:
+def test_a_link_to_its_own_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "r0.hea").touch()
     (tmp_path / "a" / "again").symlink_to(tmp_path)

@@ -31,7 +31,7 @@ RECORDS: list[Record] = [
 REPORT = ("40689238.0", {"report_0": "Sinus rhythm", "report_3": " Normal ECG ", "report_17": "end"})
 
 
-def test_entries_carry_patient_and_report_and_a_partial_copy_is_a_smaller_corpus(tmp_path: Path):
+def test_a_partial_copy_is_a_smaller_corpus(tmp_path: Path):
     dataset = mimic(tmp_path, RECORDS, [REPORT])
     listing = dataset.listing()
     first, second = listing.entries

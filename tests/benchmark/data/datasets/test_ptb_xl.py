@@ -102,7 +102,7 @@ def test_statements_are_those_of_the_release(shared_ecgs: Path) -> None:
 
 
 @pytest.mark.parametrize("task", PTBXL.tasks)
-def test_a_run_reads_the_official_labels_and_folds(task: str, shared_ecgs: Path, shared_reference: Path) -> None:
+def test_a_run_reads_the_official_tables(task: str, shared_ecgs: Path, shared_reference: Path) -> None:
     """On the path of a run: reader, statements of an entry, labels of a task, fold."""
     folder = shared_ecgs / "ptb-xl"
     half = pd.read_csv(folder / "ptbxl_database.csv").ecg_id.iloc[::2]

@@ -67,7 +67,7 @@ SAMPLES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("kind", [*HEADERS, *SAMPLES])
-def test_a_damaged_record_is_refused_and_an_odd_one_read_right(
+def test_a_damaged_record_is_told_from_an_odd_one(
     kind: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
 ) -> None:
     written = make_ecg()
@@ -89,7 +89,7 @@ def test_a_damaged_record_is_refused_and_an_odd_one_read_right(
 
 @pytest.mark.parametrize("status", ["{} 16 0 16 0 0 0 0 status", "{} 16", "{} 16 1(-2147483648)/bit 16 0 0 0 0 x"])
 @pytest.mark.parametrize("name", ["r.dat", "r.v2.dat", "r.DAT"])
-def test_what_is_no_lead_is_not_needed_and_legal_names_are_read(
+def test_only_leads_are_needed_of_a_record(
     status: str, name: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
 ) -> None:
     record, written = write_record(tmp_path / "r", make_ecg()), make_ecg()

@@ -54,14 +54,14 @@ def test_recordings_are_the_stored_ones(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COHORTS)
-def test_a_larger_cohort_begins_alike_and_another_seed_shares_nothing(name: str) -> None:
+def test_a_larger_cohort_begins_as_a_smaller_one(name: str) -> None:
     few, more, other = (digests(cohort(name, patients, seed=seed)) for patients, seed in ((4, 3), (7, 3), (4, 4)))
     assert few.items() < more.items()
     assert not {signal for signal, _ in few.values()} & {signal for signal, _ in other.values()}
 
 
 @pytest.mark.parametrize("name", LABELLED)
-def test_patients_of_a_test_part_follow_the_others_and_leave_them_as_they_are(name: str) -> None:
+def test_patients_of_a_test_part_change_no_other(name: str) -> None:
     before, after = (cohort(name, 5, seed=3, test_patients=count).listing().entries for count in (0, 4))
     assert after[: len(before)] == before
     tested = after[len(before) :]

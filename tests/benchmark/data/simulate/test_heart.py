@@ -28,7 +28,7 @@ def test_wave_trains_equal_the_plain_formula() -> None:
     np.testing.assert_allclose(wave_trains(centre, rise, fall, height, order, samples, fs), plain, atol=2e-3)
 
 
-def test_leads_obey_einthoven_and_goldberger() -> None:
+def test_leads_obey_the_laws_of_limb_leads() -> None:
     eight = np.random.default_rng(0).standard_normal((50, 8)).astype(np.float32)
     lead = dict(zip(LEADS, twelve_leads(eight).T, strict=True))
     np.testing.assert_allclose(lead["III"], lead["II"] - lead["I"], atol=1e-6)

@@ -142,7 +142,7 @@ def test_a_cell_may_shorten_a_number_or_name_a_signal_file(file: str, cell: str)
     assert match_file(cell, files_by_name(files)) == (files if cell != "007" else [])
 
 
-def test_recordings_of_nobody_are_persons_each_and_counted(opened: Opened, folder: Path) -> None:
+def test_recordings_without_a_patient_are_a_person_each(opened: Opened, folder: Path) -> None:
     rewrite(folder, person=["nan", "unknown", "-1", "", "4,01234E+11", *["007", "7", "7.0", "p", "p", "p", "p"]])
     listing = opened(labels=IGNORE).listing()
     assert [entry.patient for entry in listing.entries[4:8]] == ["7", "7", "7", "p"]
@@ -168,7 +168,7 @@ FILES = ("[b] c/r5.hea", "a/p1/r1_hr.hea", "a/p1/r2_hr.hea", "a/p2/r3_hr.hea", "
         ("[b] c/*.hea", [("[b] c/r5.hea", "r5", "")]),
     ],
 )
-def test_a_pattern_finds_files_and_their_identifiers(
+def test_a_pattern_finds_the_identifiers_of_files(
     made: Callable[..., Card], tmp_path: Path, pattern: str, expected: list[tuple[str, str, str]]
 ) -> None:
     for path in FILES:
@@ -187,7 +187,7 @@ def test_files_that_are_neither_signals_nor_the_table_are_noted(opened: Opened, 
     assert listing.notes == ("2 files beside the signals and tables (echo.pdf, waves/ward.edf)",)
 
 
-def test_hidden_files_are_no_data_and_linked_folders_are(opened: Opened, folder: Path) -> None:
+def test_hidden_files_are_no_data(opened: Opened, folder: Path) -> None:
     for hidden in ("waves/._r00.hea", "waves/.ipynb_checkpoints/r00.hea", "waves/~$r00.hea"):
         (folder / hidden).parent.mkdir(exist_ok=True)
         (folder / hidden).write_bytes(b"\0")
@@ -198,7 +198,7 @@ def test_hidden_files_are_no_data_and_linked_folders_are(opened: Opened, folder:
         assert (len(listing.entries), listing.skipped) == (12, ())
 
 
-def test_blank_cells_of_a_class_count_as_no_and_are_counted_or_left_out(opened: Opened, folder: Path) -> None:
+def test_blank_cells_of_a_class_count_as_no(opened: Opened, folder: Path) -> None:
     rewrite(folder, AF=["1", "0", "", ""] * 3, LVH=["1", "0", "0", "1"] * 3)
     columns: dict[str, Any] = {"column": None, "classes": ["AF", "LVH"], "values": {}, "separator": None}
     listing = opened(labels=columns).listing()
@@ -277,7 +277,7 @@ def test_labels_are_the_classes_of_the_cells(
         ("[" * 2000 + "]" * 2000, ["[" * 2000 + "]" * 2000]),
     ],
 )
-def test_a_list_in_a_cell_is_its_members_and_a_nested_one_a_label_of_no_class(cell: str, labels: list[str]) -> None:
+def test_a_list_in_a_cell_is_its_members(cell: str, labels: list[str]) -> None:
     assert labels_of(cell, None) == labels
 
 

@@ -91,9 +91,7 @@ def stated(folder: Path, ecg: Any, form: str, *, fs: float) -> Path:
 
 
 @pytest.mark.parametrize("form", ["time_s", "Time (ms)", "t_us", "time", "fs", "sampling_rate", "Freq_Hz"])
-def test_a_rate_that_a_file_states_is_compared_with_the_card_and_serves_without_one(
-    tmp_path: Path, ecg: Any, form: str
-) -> None:
+def test_a_rate_that_a_file_states_is_compared_with_the_card(tmp_path: Path, ecg: Any, form: str) -> None:
     path = stated(tmp_path, ecg, form, fs=250)
     reason = refusal(path, leads=NAMES if path.suffix == ".npz" else None)
     assert reason.startswith("sampling rate contradicts the card; correct signals.rate: 500 Hz says the card, 250 Hz")
@@ -103,12 +101,15 @@ def test_a_rate_that_a_file_states_is_compared_with_the_card_and_serves_without_
         assert recording.fs == pytest.approx(250, rel=1e-3)
 
 
-def test_an_attribute_and_a_rate_for_each_row_of_a_stack_are_compared(tmp_path: Path, ecg: Any) -> None:
+def test_a_rate_in_an_attribute_is_compared(tmp_path: Path, ecg: Any) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "r.h5", "w") as file:
         file["ecg"] = ecg
         file["ecg"].attrs["sampling_frequency"] = 250
     assert "250 Hz says sampling_frequency" in refusal(tmp_path / "r.h5", leads=NAMES)
+
+
+def test_the_rate_of_each_row_of_a_stack_is_compared(tmp_path: Path, ecg: Any) -> None:
     np.savez(tmp_path / "s.npz", ecg=np.stack([ecg, ecg]), fs=[500, 250])
     card = CardSignals(files="s.npz", rate=500, unit="mV", leads=NAMES, stacked=True)
     assert to_recording(read_content(tmp_path / "s.npz", 0, card), card).fs == 500
@@ -141,7 +142,7 @@ UNIT, GAIN = "unit contradicts the card; ", "unit contradicts the card; leave ou
         ({"gain": [200.0] * 12, "unit": b"uV"}, 1e-3 / 200, {"gain": 200}, f"{GAIN}uV"),
     ],
 )
-def test_a_unit_and_a_gain_beside_an_array_are_compared_and_serve_without_one(
+def test_a_unit_beside_an_array_is_compared_with_the_card(
     tmp_path: Path, ecg: Any, entries: dict[str, Any], scale: float, wrong: dict[str, Any], reason: str
 ) -> None:
     steps = np.rint(1000 * ecg)
@@ -162,7 +163,7 @@ def test_a_unit_in_characters_of_matlab_is_read(tmp_path: Path, ecg: Any) -> Non
 
 
 @pytest.mark.parametrize("form", ["{} (uV)", "{} [uV]", "{}_uV", "{}/µV"])
-def test_a_unit_in_the_names_of_columns_is_compared_and_serves_without_one(tmp_path: Path, ecg: Any, form: str) -> None:
+def test_a_unit_in_the_names_of_columns_is_compared_with_the_card(tmp_path: Path, ecg: Any, form: str) -> None:
     names = [form.format(lead) for lead in LEADS]
     pd.DataFrame(1000 * ecg, columns=names).to_csv(tmp_path / "r.csv", index=False)
     for card in ({"unit": None}, {"unit": "uV"}, {"leads": dict(zip(names, LEADS, strict=True)), "unit": "uV"}):
@@ -258,7 +259,7 @@ def write_edf(path: Path, microvolts: Any, onsets: list[int], kind: str) -> None
     path.write_bytes(content)
 
 
-def test_edf_in_pieces_is_read_where_they_touch_and_refused_with_a_pause(tmp_path: Path, ecg: Any) -> None:
+def test_edf_with_a_pause_is_refused(tmp_path: Path, ecg: Any) -> None:
     pytest.importorskip("ecgdatakit")
     microvolts = np.rint(1000 * ecg)
     for onsets, kind in (([0, 1], "EDF+C"), ([0, 1], "EDF+D"), ([0, 21], "EDF+D")):
@@ -296,7 +297,7 @@ def test_what_contradicts_a_card_is_refused(
     assert str(caught.value).startswith(message)
 
 
-def test_units_and_names_of_a_file_are_mapped(ecg: Any) -> None:
+def test_names_in_a_file_are_mapped(ecg: Any) -> None:
     expected = ecg.astype(np.float32)
     card, counts = CardSignals(files="*.hea"), CardSignals(files="*.hea", gain=200)
     mixed = Samples(ecg * ([1] * 6 + [1e3] * 6), NAMES, ["mV"] * 6 + ["UV"] * 6, FS)
@@ -308,7 +309,7 @@ def test_units_and_names_of_a_file_are_mapped(ecg: Any) -> None:
 
 
 @pytest.mark.parametrize("missing", [["III", "aVR", "aVL", "aVF"], ["aVR", "aVF"]])
-def test_i_and_ii_determine_the_other_limb_leads(ecg: Any, missing: list[str]) -> None:
+def test_two_limb_leads_determine_the_others(ecg: Any, missing: list[str]) -> None:
     names = [*LEADS[6:], *(lead for lead in LEADS[:6] if lead not in missing)]
     columns = [LEADS.index(name) for name in names]
     content = Samples(ecg[:, columns], names, ["mV"] * len(names), FS)
@@ -353,7 +354,7 @@ def test_numbers_that_pandas_writes_as_names_are_no_samples(tmp_path: Path, ecg:
 
 
 @pytest.mark.parametrize(("before", "after"), [(300, 200), (0, 100), (3, 20)])
-def test_zeros_at_the_ends_are_padding_and_a_few_are_not(tmp_path: Path, ecg: Any, before: int, after: int) -> None:
+def test_many_zeros_at_the_ends_are_padding(tmp_path: Path, ecg: Any, before: int, after: int) -> None:
     inside = slice(before if before >= 25 else 0, -after if after >= 25 else None)
     filled = np.pad(ecg, ((before, after), (0, 0)))
     signal = read(saved(tmp_path / "r.npy", filled), leads=NAMES).signal
@@ -385,7 +386,7 @@ def write_muse(path: Path, counts: Any, microvolts: float) -> None:
     )
 
 
-def test_an_export_is_read_as_it_was_written_and_refused_where_damaged(tmp_path: Path, ecg: Any) -> None:
+def test_an_export_of_a_device_is_read_as_it_was_written(tmp_path: Path, ecg: Any) -> None:
     pytest.importorskip("ecgdatakit")
     counts = np.tile(np.rint(ecg * 400).astype(np.int16) * 4, (4, 1))[:2000]
     one, two = counts[:, 0], counts[:, 1]

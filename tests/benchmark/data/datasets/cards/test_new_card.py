@@ -35,7 +35,7 @@ def rewrite(folder: Path, **columns: Any) -> None:
     )
 
 
-def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
+def test_wfdb_records_beside_a_table_leave_no_question(folder: Path) -> None:
     content, questions = drafted(folder)
     assert questions == []
     assert (content["name"], content["title"]) == ("own", "own")
@@ -75,13 +75,16 @@ def test_rows_of_a_stacked_file_are_found_by_all_their_numbers_or_asked_for(
         assert len(read(tmp_path, content)) == 12
 
 
-def test_leads_and_units_that_are_no_ecg_s_are_asked_for(tmp_path: Path, make_ecg: Any, write_record: Any) -> None:
+def test_unknown_leads_are_a_question(tmp_path: Path, make_ecg: Any, write_record: Any) -> None:
     eight = [lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")]
     write_record(tmp_path / "r", make_ecg(seconds=2.0)[:, :8], leads=eight)
     content, questions = drafted(tmp_path)
     assert (content["signals"]["derive"], questions) == (True, [])
     write_record(tmp_path / "r", make_ecg(seconds=2.0), leads=[f"ch{number}" for number in range(12)])
     assert drafted(tmp_path)[1] == ["leads"]
+
+
+def test_an_unknown_unit_is_a_question(tmp_path: Path, make_ecg: Any, write_record: Any) -> None:
     write_record(tmp_path / "r", make_ecg(seconds=2.0))
     header = tmp_path / "r.hea"
     header.write_text(header.read_text().replace("/mV", "/mmHg"))

@@ -42,7 +42,7 @@ def twice(first: str, second: str) -> list[str]:
         ("Ward A {}", "Ward A\u00a0 {}"),
     ],
 )
-def test_a_person_in_two_spellings_is_one_and_counted(opened: Opened, folder: Path, first: str, second: str) -> None:
+def test_a_person_in_two_spellings_is_one(opened: Opened, folder: Path, first: str, second: str) -> None:
     rewrite(folder, person=twice(first, second))
     listing = opened().listing()
     assert len({entry.patient for entry in listing.entries}) == 6
@@ -52,16 +52,14 @@ def test_a_person_in_two_spellings_is_one_and_counted(opened: Opened, folder: Pa
 
 
 @pytest.mark.parametrize("spelling", ["AFIB\u200e", "b'AFIB'", "A\u00adFIB", "\ufeffAFIB "])
-def test_a_label_in_two_spellings_is_one_class_and_counted(opened: Opened, folder: Path, spelling: str) -> None:
+def test_a_label_in_two_spellings_is_one_class(opened: Opened, folder: Path, spelling: str) -> None:
     rewrite(folder, rhythm=["SR", "AFIB", "SR", spelling] * 3)
     listing = opened().listing()
     assert [entry.labels for entry in listing.entries] == [(0,), (1,)] * 6
     assert ["labels are written in several ways" in warning for warning in listing.warnings] == [True]
 
 
-def test_labels_that_differ_in_capitals_or_blanks_are_named_and_drafted_as_one_class(
-    opened: Opened, folder: Path
-) -> None:
+def test_labels_that_differ_in_capitals_are_drafted_as_one_class(opened: Opened, folder: Path) -> None:
     rewrite(folder, rhythm=["Sinus rhythm", "AFIB", "SINUS  RHYTHM", "Afib", "Sinusrhythm", "AFIB"] * 2)
     listing = opened(labels={"classes": ["Sinus rhythm", "AFIB"], "values": None, "others": "ignore"}).listing()
     names = [line.rpartition(": ")[2] for line in listing.warnings if "differ in capitals or blanks alone" in line]
@@ -92,7 +90,7 @@ def test_numbers_that_a_spreadsheet_cut_to_15_digits_are_a_warning(opened: Opene
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_files_and_tables_are_found_by_names_in_either_unicode_form(opened: Opened, folder: Path, form: str) -> None:
+def test_files_are_found_by_names_in_either_unicode_form(opened: Opened, folder: Path, form: str) -> None:
     other = {"NFC": "NFD", "NFD": "NFC"}[form]
     for number in range(12):
         name = unicodedata.normalize(form, f"Tr\u00e4ger {number}.hea")
@@ -105,9 +103,7 @@ def test_files_and_tables_are_found_by_names_in_either_unicode_form(opened: Open
 
 
 @pytest.mark.parametrize("column", ["hospital", "Study site"])
-def test_equal_numbers_of_two_sites_are_noted_and_several_columns_keep_them_apart(
-    opened: Opened, folder: Path, column: str
-) -> None:
+def test_several_columns_keep_equal_numbers_of_two_sites_apart(opened: Opened, folder: Path, column: str) -> None:
     rewrite(folder, person=[str(number // 2) for number in range(12)], **{column: ["A", "B"] * 6})
     listing = opened().listing()
     assert len({entry.patient for entry in listing.entries}) == 6
@@ -121,7 +117,7 @@ def test_equal_numbers_of_two_sites_are_noted_and_several_columns_keep_them_apar
     assert (listing.warnings, listing.notes) == ((), ())
 
 
-def test_equal_numbers_of_two_folders_are_noted_and_sites_keep_them_apart(opened: Opened, folder: Path) -> None:
+def test_sites_keep_equal_numbers_of_two_folders_apart(opened: Opened, folder: Path) -> None:
     for site in "AB":
         for number in range(3):
             shutil.copytree(folder / "waves", folder / site / f"{number:03}")
@@ -142,7 +138,7 @@ def test_equal_numbers_of_two_folders_are_noted_and_sites_keep_them_apart(opened
     ("separator", "cells", "volts"),
     [("\t", ["1,234", "987"], [1.234, 0.987]), (";", ["-1.234", "12"], [-1.234, 0.012])],
 )
-def test_marks_at_thousands_are_read_and_two_readings_are_refused(
+def test_numbers_of_two_readings_are_refused(
     tmp_path: Path, separator: str, cells: list[str], volts: list[float]
 ) -> None:
     signals = CardSignals(files="*.csv", rate=500, unit="uV", leads=["I", "II"])
