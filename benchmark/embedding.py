@@ -195,8 +195,8 @@ def encoder_of(stored: dict[str, Any], weights: bytes, folder: Path, code: str |
             "name it with --code FILE (in Python: code=FILE)"
         )
     try:
-        kind = get_encoder(str(code) if "source" in stored else stored["name"])
-        return built_encoder(kind, stored, weights).eval()
+        encoder_class = get_encoder(str(code) if "source" in stored else stored["name"])
+        return built_encoder(encoder_class, stored, weights).eval()
     except (TypeError, ValueError, RuntimeError) as error:
         raise ConfigError(f"{folder}: {' '.join(str(error).split())}") from None
 

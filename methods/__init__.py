@@ -2,7 +2,7 @@
 
 To add a method, add its file and a line in `PAPER` or `BEYOND`; the path of a .py file also works as a name. A method
 is imported when it is asked for, so that the names are there without torch. A key holds the content of a user's file,
-so that an edit is another method or encoder. No key would hold a second file, so a file imports installed packages
+so that an edit is another method or encoder. It holds this one file, so that the file may import installed packages
 alone.
 """
 
@@ -36,8 +36,8 @@ class ClassTable(UserDict[str, T]):
         self.data = dict(paths)  # type: ignore[arg-type]
 
     def __getitem__(self, name: str) -> T:
-        module, _, kind = str(self.data[name]).partition(":")
-        return getattr(import_module(module), kind)
+        module, _, class_name = str(self.data[name]).partition(":")
+        return getattr(import_module(module), class_name)
 
 
 PAPER = {
@@ -51,7 +51,7 @@ PAPER = {
     "pmq": "methods.pmq:PMQ",
     "pmq-released": "methods.pmq_released:PMQReleased",
 }
-"""What the PMQ paper compares."""
+"""Methods that the PMQ paper compares."""
 BEYOND = {
     "simclr": "methods.siamese:SimCLR",
     "vicreg": "methods.siamese:VICReg",
@@ -63,7 +63,7 @@ BEYOND = {
     "mae": "methods.mae:MAE",
     "clip-report": "methods.clip_report:ClipReport",
 }
-"""What it does not; compared by the config `literature` alone."""
+"""Further methods, compared by the config `literature` alone."""
 METHODS: ClassTable[type[PretrainMethod]] = ClassTable(PAPER | BEYOND)
 """Name -> class, in the order of a table's rows."""
 

@@ -56,7 +56,7 @@ class PretrainMethod(nn.Module):
     name: ClassVar[str]
     title: ClassVar[str]
     Config: ClassVar[type[MethodConfig]] = MethodConfig
-    version: ClassVar[int] = 1  # of its results: raised with any change that can move the method's numbers
+    version: ClassVar[int] = 1  # results version: raised with any change that can move the method's numbers
     trains: ClassVar[bool] = True  # False: `forward` is never called and the encoder keeps its initial weights
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""

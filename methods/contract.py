@@ -124,7 +124,7 @@ def is_built_from_its_config(method_class: MethodClass, encoder: EncoderClass) -
 
 
 def loss_is_a_finite_scalar(method_class: MethodClass, encoder: EncoderClass) -> None:
-    """For batches smaller and larger than the queue, in float32 and close to it under bf16."""
+    """The loss is finite for batches smaller and larger than the queue, and under bf16 close to that in float32."""
     losses = {}
     for size, half in ((2, False), (7, False), (40, False), (40, True)):
         method = new_method(method_class, encoder)

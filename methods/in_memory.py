@@ -141,40 +141,40 @@ def object_encoder(
     }  # fmt: skip
     if is_of_suite:
         facts |= {"pooling": network.pooling, "pooled_only": network.pooled_only}
-    kind: type[ObjectEncoder] = type("ObjectEncoder", (SuiteObject if is_of_suite else ObjectEncoder,), facts)
-    features = features_of(kind)  # (B, K)
-    kind.features = features.shape[1]
+    encoder_class: type[ObjectEncoder] = type("ObjectEncoder", (SuiteObject if is_of_suite else ObjectEncoder,), facts)
+    features = features_of(encoder_class)  # (B, K)
+    encoder_class.features = features.shape[1]
     digests["features"] = digest_of_features(features)
-    return kind
+    return encoder_class
 
 
 @torch.no_grad()
-def features_of(kind: type[ObjectEncoder]) -> Tensor:
+def features_of(encoder_class: type[ObjectEncoder]) -> Tensor:
     """Compute features (B, K) of fixed windows of noise, on one thread. Raises ValueError where there are none."""
     generator = torch.Generator().manual_seed(0)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        if kind.reads_windows_of_run:
-            config = kind.given.config
+        if encoder_class.reads_windows_of_run:
+            config = encoder_class.given.config
             samples = next(samples for samples in range(LENGTH_OF_SUITE, 10_000) if config.takes(samples))
             leads = config.leads
             x = torch.randn(WINDOWS, samples, leads, generator=generator)  # (B, S, 12)
-            features = kind.given.pooled(x)  # (B, K)
+            features = encoder_class.given.pooled(x)  # (B, K)
         else:
-            samples, leads = kind.signals.samples, len(kind.signals.leads)
+            samples, leads = encoder_class.signals.samples, len(encoder_class.signals.leads)
             x = torch.randn(WINDOWS, leads, samples, generator=generator)  # (B, L, S)
-            features = kind.given(x)  # (B, K)
+            features = encoder_class.given(x)  # (B, K)
     except Exception as error:  # of anyone's code
         reason = " ".join(str(error).split())[-160:] or type(error).__name__
         windows = f"windows of {leads} leads and {samples} samples"
-        raise ValueError(f"{kind.name}: it takes no {windows} ({type(error).__name__}: {reason})") from error
+        raise ValueError(f"{encoder_class.name}: it takes no {windows} ({type(error).__name__}: {reason})") from error
     finally:
         torch.set_num_threads(threads)
     if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != WINDOWS:
         shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise ValueError(
-            f"{kind.name}: {WINDOWS} windows give {shape}; features ({WINDOWS}, K) are needed, e.g. means over time"
+            f"{encoder_class.name}: {WINDOWS} windows give {shape}; ({WINDOWS}, K) is needed, e.g. means over time"
         )
     return features.float()
 
@@ -204,12 +204,12 @@ def source_digest(network: Any) -> str:
 
 
 @contextmanager
-def known_by_name(kinds: Sequence[type[ObjectEncoder]]) -> Iterator[None]:
+def known_by_name(encoders: Sequence[type[ObjectEncoder]]) -> Iterator[None]:
     """Let encoders of objects be named within, as a method or the path of a file is; their weights go afterwards."""
-    IN_MEMORY.update({kind.name: kind for kind in kinds})
+    IN_MEMORY.update({encoder_class.name: encoder_class for encoder_class in encoders})
     try:
         yield
     finally:
-        for kind in kinds:
-            del IN_MEMORY[kind.name]
-            kind.given = nn.Identity()  # classes are cached, and would hold the weights
+        for encoder_class in encoders:
+            del IN_MEMORY[encoder_class.name]
+            encoder_class.given = nn.Identity()  # classes are cached, and would hold the weights

@@ -23,22 +23,23 @@ TWIN = "random+"
 Maker = Callable[[], nn.Module]
 
 
-def twin_of(kind: type[PretrainedEncoder], make: Maker | None = None) -> type[PretrainedEncoder]:
+def twin_of(encoder_class: type[PretrainedEncoder], make: Maker | None = None) -> type[PretrainedEncoder]:
     """Make the class of an encoder's twin. make: builds the network of an object's twin; by default as above.
 
     Raises ValueError, in one line, where not every weight is drawn anew.
     """
     facts: dict[str, Any] = {
-        "name": TWIN + kind.name, "title": f"{kind.title}, untrained", "licence": "none", "pretrained_on": (),
-        "weights": (), "is_twin": True, "load": lambda self: None, "__module__": kind.__module__,
+        "name": TWIN + encoder_class.name, "title": f"{encoder_class.title}, untrained", "licence": "none",
+        "pretrained_on": (), "weights": (), "is_twin": True, "load": lambda self: None,
+        "__module__": encoder_class.__module__,
     }  # fmt: skip
-    if issubclass(kind, ObjectEncoder):
-        given = kind.given
+    if issubclass(encoder_class, ObjectEncoder):
+        given = encoder_class.given
         if isinstance(given, FunctionOfArrays) and make is None:
-            raise ValueError(f"{kind.name} is a function, of which nothing can be drawn anew")
-        maker = make or maker_of(given, kind.name)
-        facts |= {"make": staticmethod(maker), "digests": kind.digests | {"twin": "drawn"}}
-    twin: type[PretrainedEncoder] = type(f"{kind.__name__}Twin", (kind,), facts)
+            raise ValueError(f"{encoder_class.name} is a function, of which nothing can be drawn anew")
+        maker = make or maker_of(given, encoder_class.name)
+        facts |= {"make": staticmethod(maker), "digests": encoder_class.digests | {"twin": "drawn"}}
+    twin: type[PretrainedEncoder] = type(f"{encoder_class.__name__}Twin", (encoder_class,), facts)
     refuse_constant(twin)
     return twin
 

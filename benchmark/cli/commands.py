@@ -94,8 +94,8 @@ COMMON: dict[str, dict[str, Any]] = {
     "--out": file("tables and figures (out)", "DIR", "out"),
     "--cache": file("prepared recordings (cache)", "DIR", "cache"),
     "--device": flag("auto, cpu, cuda or cuda:N (auto)", default="auto", metavar="NAME"),
-    "--workers": flag("processes that prepare data (one a core)", type=count, metavar="N"),
-    "--jobs": flag("tasks at a time (CPU: one a core; GPU: one each)", type=count, metavar="N"),
+    "--workers": flag("processes that prepare data (default: one per core)", type=count, metavar="N"),
+    "--jobs": flag("tasks at a time (default: one per core, or one per GPU)", type=count, metavar="N"),
     "--engine": flag(
         "local (default), or the workers of a Dask scheduler: tcp://HOST:PORT or its scheduler file",
         type=engine,
@@ -104,8 +104,8 @@ COMMON: dict[str, dict[str, Any]] = {
     ),
     "--devices": names("GPUs that share the work, e.g. 0 1", "N"),
     "--code": file("the file of an encoder of your own", "FILE"),
-    "--dry-run": flag("list what there is to do, hours and disk, and do nothing", action="store_true"),
-    "--unit": flag("what is scored (default: as the protocol)", choices=[*UNITS, BOTH]),
+    "--dry-run": flag("print what is to do, its hours and disk space, and do nothing", action="store_true"),
+    "--unit": flag("unit that is scored (default: that of the protocol)", choices=[*UNITS, BOTH]),
     "--scores": names("further columns of the main table, e.g. auprc", "NAME", type=metric, default=[]),
 }
 CONFIG, DATA, STORE = ("--config", "--set"), ("--data-root", "--data"), ("--results", "--out", "--cache")
@@ -137,8 +137,10 @@ COMMANDS["run"] = Command(
     further={
         "--ablations": flag("every ablation of the compared methods; see `list`", action="store_true"),
         "--queue-sizes": names("PMQ with each of these queue sizes, at the smallest ratio", "M", type=int),
-        "--only": names("these cells alone: starts of keys of out/cells.csv, or of pretrainings", "KEY", default=[]),
-        "--allow-leak": flag("run on data that the audit refuses; tables will say so", action="store_true"),
+        "--only": names(
+            "run only the cells or pretrainings whose keys begin so (keys: out/cells.csv)", "KEY", default=[]
+        ),
+        "--allow-leak": flag("run on data that the audit refuses; the tables say so", action="store_true"),
         "--tensorboard": flag("loss and health per epoch as event files in OUT/tensorboard", action="store_true"),
     },
     examples=(
@@ -169,7 +171,7 @@ COMMANDS["runs"] = Command(
     examples=("runs  # the latest first",),
 )
 COMMANDS["clean"] = Command(
-    help="remove results and prepared data of no run, candidates of `tune` among them; first with --dry-run",
+    help="remove results and prepared data that no run uses, also candidates of `tune`; try --dry-run first",
     function="benchmark.cli.runs:clean",
     flags=("--results", "--cache", "--dry-run"),
     further={"word": flag("earlier runs to forget, by the keys that `runs` prints", nargs="*", metavar="KEY")},
@@ -190,10 +192,12 @@ COMMANDS["report"] = Command(
             const=1,
             metavar="N",
         ),
-        "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
-        "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
-        "--predictions": file("test models of others: recording, patient, label, score, model", "CSV"),
-        "--with": names("rows of the store beside them, e.g. pmq moco linear chapman 0.1", "ROW", dest="rows"),
+        "--beside": flag("compare the run with the numbers that a paper prints", choices=[*sources()]),
+        "--compare": flag("compare two results stores, archives or runs", nargs=2, metavar="RUN"),
+        "--predictions": file("compare models of others: columns recording, patient, label, score, model", "CSV"),
+        "--with": names(
+            "beside --predictions: rows of the store, e.g. pmq moco linear chapman 0.1", "ROW", dest="rows"
+        ),
     },
     examples=(
         "report --scores auprc ece  # further columns of the main table, from the stored predictions",
@@ -276,9 +280,9 @@ COMMANDS["data download"] = Command(
     further={
         "word": names(", ".join(DATASETS), "DATASET", choices=list(DATASETS)),
         "--subset": flag("part of a dataset: paper (what the paper uses), all, records100", metavar="NAME"),
-        "--from": flag("the home: physionet (default) or aws", metavar="NAME"),
-        "--connections": flag("at a time, 1 to 8 (4)", type=count, metavar="N"),
-        "--verify": flag("read and compare what is there", action="store_true"),
+        "--from": flag("server: physionet (default) or aws", metavar="NAME"),
+        "--connections": flag("downloads at a time, 1 to 8 (4)", type=count, metavar="N"),
+        "--verify": flag("compare files that are already there with their checksums", action="store_true"),
     },
     examples=("data download ptb-xl --data-root /data  # a dataset, verified",),
 )
@@ -288,7 +292,7 @@ COMMANDS["data new-card"] = Command(
     flags=(),
     further={
         "word": flag("folder of the ECG files, with their table if there is one", metavar="FOLDER"),
-        "--card": file("the card (FOLDER/NAME.yaml)", "FILE"),
+        "--card": file("file to write (FOLDER/NAME.yaml)", "FILE"),
     },
     examples=("data new-card ./my-ecgs  # a card to begin with",),
 )

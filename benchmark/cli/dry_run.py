@@ -119,7 +119,7 @@ def rows_of_all_labels(grid: Grid, config: Config) -> list[str]:
 
 def rows_named(grid: Grid) -> list[str]:
     """List the rows of a grid with their papers; the candidates of a method are counted."""
-    rows = Counter(one.of if one.role == CANDIDATE else one.name for one in grid.variants)
+    rows = Counter(one.base if one.role == CANDIDATE else one.name for one in grid.variants)
     return [f"{name} ({count} candidates)" if count > 1 else name + short_text(name) for name, count in rows.items()]
 
 

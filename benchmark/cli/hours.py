@@ -31,7 +31,7 @@ class Seconds(NamedTuple):
 
     first: float
     further: float
-    """That of a further cell, which takes features from the first."""
+    """Seconds of a further cell, which uses the features of the first."""
 
 
 def timed_updates(config: Config, machine: Machine, pretrainings: Sequence[Pretraining]) -> dict[str, float]:

@@ -1,4 +1,5 @@
-"""The command line: the command and the config that arguments mean, the help, and one line for what cannot be meant.
+"""The command line: commands and flags are parsed, a config is made of the flags, and wrong flags are refused in a
+line.
 
 A flag that sets a config key takes type, choices and help from the field of the key in `benchmark.config.schema`. The
 function of a command is imported where it runs, so that help and mistyped flags do not wait for torch.
@@ -174,7 +175,7 @@ def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
 
 
 def run(argv: Sequence[str], console: Console) -> int:
-    """Run a command line; returns the exit status. Raises ConfigError for one that cannot be meant."""
+    """Run a command line; returns the exit status. Raises ConfigError for a wrong command or flag."""
     name, arguments = parse(argv)
     status: int = resolve_name(COMMANDS[name].function)(arguments, console)
     return status
@@ -276,7 +277,7 @@ def folders_of(arguments: Namespace) -> Folders:
 
 
 def datasets_of(arguments: Namespace) -> list[str]:
-    """List what the flags name as datasets, the pretraining corpus first: names, and files of cards."""
+    """List the datasets that flags name, the pretraining corpus first: names, and files of cards."""
     given = vars(arguments)
     return [word for key in ("data.pretrain", "data.datasets") for word in given.get(key) or []]
 
@@ -307,7 +308,9 @@ def machine_of(arguments: Namespace, config: Config) -> Machine:
         jobs = arguments.jobs or (cores() if device.type == "cpu" else max(1, len(devices)))
         return Machine(device, pick_precision(config.precision, device), jobs, HERE, devices)
     if arguments.devices:
-        raise ConfigError("--devices is of --engine local: start a worker for each GPU, with its CUDA_VISIBLE_DEVICES")
+        raise ConfigError(
+            "--devices needs --engine local; elsewhere start a worker for each GPU, with its CUDA_VISIBLE_DEVICES"
+        )
     if arguments.device == "auto" or config.precision == "auto":
         raise ConfigError(
             f"--engine {arguments.engine}: name what the workers compute on and in: --device cpu or cuda, and "

@@ -151,10 +151,10 @@ def score_tables(pretrained: Pretrained) -> Iterator[ScoreTable]:
     for evaluation in dict.fromkeys(cell.evaluation for cell in pretrained.cells):
         cells = [cell for cell in every if cell.evaluation == evaluation]
         metrics, scored = (RECALLS, RECORDING) if evaluation == RETRIEVAL else (headline.columns, unit)
-        found = intervals(list(score_columns(run, cells, metrics, scored))).dropna(subset=["mean"])
-        lines = found[found["variant"] == pretrained.variant]
+        summary = intervals(list(score_columns(run, cells, metrics, scored))).dropna(subset=["mean"])
+        lines = summary[summary["variant"] == pretrained.variant]
         columns = ["ratio", "dataset", "metric"]
-        twin = found[found["variant"] != pretrained.variant].set_index(columns)["mean"].rename("untrained")
+        twin = summary[summary["variant"] != pretrained.variant].set_index(columns)["mean"].rename("untrained")
         yield ScoreTable(evaluation, unit_text(run.plan, scored), lines.join(twin, on=columns))
 
 

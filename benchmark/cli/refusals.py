@@ -1,6 +1,6 @@
-"""What a run refuses before any work, all of it at once, and before it trains; a dry run refuses the same.
+"""Reasons to refuse a run: before any work, all of them at once, and before it trains.
 
-A dry run goes on to its estimate all the same.
+A dry run prints the same reasons, and goes on to its estimate.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from benchmark.run.grid import Grid, select
 
 
 class Need(NamedTuple):
-    """A part of a run that needs packages of an extra."""
+    """A part of a run that needs packages that are not always installed."""
 
     part: str
     packages: tuple[str, ...]
     """Packages that serve, one of which is needed."""
     otherwise: str
-    """What does without it."""
+    """What to do without them."""
 
 
 def are_refused(request: Request) -> bool:
@@ -74,7 +74,7 @@ def refusals(request: Request) -> Iterator[str]:
 
 
 def select_keys(grid: Grid, starts: Sequence[str], store: Store) -> Grid:
-    """Select what `--only` names; all where it names nothing.
+    """Select the cells whose keys begin as `--only` says; all where it is not given.
 
     Raises ConfigError for keys of no cell, with the command line of the run of this store that has one.
     """

@@ -54,7 +54,7 @@ from benchmark.run.unsound import remove_unsound
 from benchmark.screen import Console, note
 
 PRINTED = ".report.json"
-"""Beside the tables: what they were made of, and what was printed of them."""
+"""File beside the tables: a digest of their inputs, and the text that was printed."""
 REPORTS = Path(__file__).resolve().parents[2] / "reports"
 
 
@@ -117,14 +117,14 @@ def run_missing(request: Request, console: Console) -> tuple[Plan, int]:
 
 
 def caches_of(prepared: Collection[Prepared]) -> list[str]:
-    """Name the folders in the cache of prepared data and of what they are joined of."""
+    """Name the folders in the cache of prepared data and of the datasets that they join."""
     members = [member for data in prepared for member, _ in data.members]
     return sorted({data.folder.name for data in (*prepared, *members)})
 
 
 @contextmanager
 def sole_command(store: Store) -> Iterator[None]:
-    """Keep other commands from a store, and a refused one from replacing what the first has written.
+    """Hold the lock of a store: one command at a time works on it.
 
     Raises ConfigError while another command works on it, OSError where it cannot be written.
     """
@@ -210,7 +210,7 @@ def is_reported(plan: Plan, store: Store, arguments: Namespace, console: Console
 
 
 def report_on(plan: Plan, store: Store, arguments: Namespace, console: Console) -> None:
-    """Write and print the report; where nothing that it is made of has changed, print what was printed before."""
+    """Write and print the report; where none of its inputs has changed, print the earlier text again."""
     printed = arguments.out / PRINTED
     before: dict[str, Any] = {}
     with suppress(OSError, ValueError):
@@ -230,7 +230,7 @@ def report_on(plan: Plan, store: Store, arguments: Namespace, console: Console) 
 
 
 def made_of(plan: Plan, store: Store, arguments: Namespace) -> str:
-    """Digest what a report is made of: plan, flags, stored files, code, and the files that it wrote."""
+    """Digest the inputs of a report, plan, flags, stored files and code, and the files that it wrote."""
     read = sorted([*REPORTS.rglob("*.py"), *store.cells.glob("*"), *store.pretrained.glob(f"*/{RECORD_FILE}")])
     stamps = [[str(file), file.stat().st_mtime_ns] for file in read]
     written = sorted([*arguments.out.glob("[!.]*.*"), *arguments.out.glob("figures/[!.]*.*")])

@@ -46,7 +46,7 @@ Draws = Mapping[str, Sequence[Values]]  # method -> the values of each candidate
 def tune(arguments: Namespace, console: Console) -> int:
     """Do what is missing of the candidates, choose per method, write and print; or print the cost (--dry-run).
 
-    Raises ConfigError for flags that cannot be meant, DatasetError if data are missing.
+    Raises ConfigError for wrong flags, DatasetError if data are missing.
     """
     values = values_of(arguments)
     config = config_of(arguments, values)

@@ -1,4 +1,4 @@
-"""The config of a run: frozen, hashable, and what the rest of the suite asks it; its keys are in `schema`."""
+"""The config of a run, frozen and hashable, with what follows from its keys; the keys are in `schema`."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ class Config(Settings):
 
     def new_encoder(self) -> Encoder:
         """Build the shared encoder with new weights, without dropout, which each method sets."""
-        kind, config = sized(self.encoder)
-        return kind(config)
+        encoder_class, config = sized(self.encoder)
+        return encoder_class(config)
 
     def encoder_of(self, method: type[PretrainMethod]) -> tuple[type[Encoder], EncoderConfig]:
         """Return the encoder of a method's row and its config: the one that it brings, else the shared one."""

@@ -173,7 +173,7 @@ def section_of(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def drop_superseded(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
-    """Drop of a file's values what an override puts out of effect: other kinds of windows, a recipe, folds."""
+    """Drop the values of a file that an override makes ineffective: windows of another kind, a recipe, folds."""
     for (key, value), (section, name) in SUPERSEDED.items():
         if changes.get(key) == value:
             section_of(values, section).pop(name, None)

@@ -25,7 +25,7 @@ Listed: TypeAlias = Annotated[list[T], Field(min_length=1)]
 """A list of one value or more."""
 Ratio = Annotated[float, Field(gt=0, le=1)]
 Epochs = Annotated[float, Field(gt=0), AfterValidator(lambda n: int(n) if n == int(n) else n)]
-"""3 and 3.0 have one key."""
+"""A whole number is an int, so that 3 and 3.0 give the same key."""
 Corpus = Annotated[str, BeforeValidator(lambda names: JOIN.join(map(str, names)) if isinstance(names, list) else names)]
 """Several datasets, in a list, are one name: 'ptb-xl+chapman'."""
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
@@ -60,7 +60,8 @@ class Simulation(Section):
     patients: dict[str, Patients]
     """Patients per cohort, by dataset name."""
     test_patients: dict[str, Patients] = {}
-    """Further patients, by dataset name, who are tested alone: the other parts stay as `patients` makes them."""
+    """Further patients per cohort, by dataset name, who are only tested; the other parts stay as `patients` makes
+    them."""
     recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
     """Mean number of ECGs per patient of the pretraining cohort."""
     noise: NotNegative = 1.0
@@ -113,7 +114,8 @@ class Data(Section):
     """Datasets, labels and windows."""
 
     pretrain: Corpus = "mimic-iv-ecg"
-    """Corpus: whole where it has no labels, else its training part; of several ('+') all that no column tests on."""
+    """Pretraining corpus: a dataset without labels is used whole, a labelled one by its training part; of several
+    ('A+B') all recordings are used on which no column is tested."""
     pretrain_prefix: str = ""
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Listed[str] = ["ptb-xl", "chapman", "cpsc2018"]
@@ -128,16 +130,16 @@ class Data(Section):
     rate: Rate = 250
     """Hz that recordings are resampled to: 100, 250 (the paper's) or 500. Heartbeats have 1.2 s at any."""
     standardise: Standardise = "recording"
-    """recording: z-score per recording and lead (heartbeats: per pseudo-trial too, as in the paper);
-    dataset: one mean and deviation over the training part, for pretraining over the corpus; none: mV."""
+    """recording: z-score per recording and lead (heartbeats: per pseudo-trial too, as in the paper); dataset: one mean
+    and deviation over the training part, for pretraining over the corpus; none: signals stay in mV."""
     pool: Pool = "mean"
     """A recording's probabilities: the mean of those of its windows, or each class's maximum."""
     folds: Annotated[int, Field(ge=2, le=20)] | None = None
-    """Parts of a cross-validation of the datasets without folds, under `protocol: strict`: every patient is tested by
-    what was learned without him, in parts that are drawn anew per seed and labelled subset; of a dataset that is
-    pretrained on as well, per seed, with an encoder for each part. None: one split."""
+    """Parts of a cross-validation of the datasets without folds, under `protocol: strict`: every patient is tested
+    once, by a model that was trained without this patient. Parts are drawn anew for each seed and labelled subset;
+    where the dataset is pretrained on as well, for each seed, with one encoder per part. None: one split."""
     leads: Annotated[list[str], BeforeValidator(leads_named)] = list(LEADS)
-    """Leads downstream, by name or as one of the numbers 12, 8, 6, 3, 2, 1; others are zero. Pretraining has 12."""
+    """Leads of the downstream tasks, by name or by number (12, 8, 6, 3, 2, 1); others are zero. Pretraining uses 12."""
     simulation: Simulation | None = None
     """None: real data under --data-root or --data."""
     cards: dict[str, Card] = {}
@@ -195,10 +197,10 @@ class Finetune(Section):
     head_hidden: Count = 128
     """Width of the head's hidden layer."""
     dropout: Dropout = 0.1
-    """On the logits (PMQ, Implementation Details)."""
+    """Dropout on the logits (PMQ, Implementation Details)."""
     masks: Masks = 0.0
     encoder_dropout: Dropout | None = None
-    """On the encoder's output. None: none, or under `pretrain.preset: paper` that of the method's authors."""
+    """Dropout on the encoder's output. None: none, or under `pretrain.preset: paper` that of the method's authors."""
     beats_per_trial: Count = 6
     """Heartbeats of a pseudo-trial, the unit of `protocol: paper`'s labelled subset."""
 
@@ -268,8 +270,8 @@ class Supervised(Section):
     epochs: Count = 50
     """Passes over the labelled windows."""
     lr: Rates = [1e-2]
-    """Highest of the one-cycle schedule (AdamW): one, or several as in `finetune.lr`; four by default under
-    `protocol: strict`."""
+    """Highest learning rate of the one-cycle schedule (AdamW): one, or several as in `finetune.lr`; four by default
+    under `protocol: strict`."""
     weight_decay: NotNegative = 1e-2
     """Weight decay of AdamW, on all parameters."""
     batch_size: BatchSize = 128
@@ -277,7 +279,7 @@ class Supervised(Section):
     head_hidden: Count = 128
     """Width of the head's hidden layer."""
     dropout: Dropout = 0.5
-    """Before the head's last layer; before its first, half as much."""
+    """Dropout before the head's last layer; half of it before its first."""
     masks: Masks = 0.0
 
 
@@ -293,10 +295,11 @@ class Pretrain(Section):
     """
 
     epochs: Epochs = 100
-    """Need not be whole."""
+    """Epochs of pretraining; the number need not be whole."""
     budget: Budget = "epochs"
-    """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
-    encoder passes, as many as these windows cost PMQ (page 'Protocols and statistics')."""
+    """What is equal for all methods. epochs: epochs of their own batches; windows: windows that are read, as many as in
+    these epochs of the whole corpus; passes: encoder passes, as many as PMQ needs for these windows (page 'Protocols
+    and statistics')."""
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Preset = "unified"
@@ -309,7 +312,8 @@ class Pretrain(Section):
     """Report embedding for methods that need text: tfidf, or a language model's folder or hub name."""
 
     def pair_costs(self, method: Any) -> tuple[float, float]:
-        """Return the encoder passes of a pair of windows in PMQ and in a class of a method; equal where pairs count."""
+        """Return the encoder passes of a pair of windows for PMQ and for a method; both 1 unless the budget is
+        `passes`."""
         return (PASSES_OF_PMQ, method.encoder_passes) if self.budget == "passes" else (1.0, 1.0)
 
 
@@ -359,12 +363,13 @@ class Settings(Section):
     knn: Knn = Knn()
     supervised: Supervised = Supervised()
     evaluate: Listed[str] = [FINETUNE]
-    """A table each. finetune: encoder and head; linear, knn, attention, combined, erased, erased-random: a frozen
-    encoder; retrieval: of whose patients, beside another (page 'Protocols and statistics')."""
+    """Evaluations; each has a table. finetune trains encoder and head; linear, knn, attention, combined, erased and
+    erased-random probe the frozen encoder; retrieval, beside another evaluation, looks for the patient of a recording
+    (page 'Protocols and statistics')."""
     ratios: Listed[Ratio] = [0.3, 0.1, 0.01]
     """Shares of the training labels, in (0, 1]."""
     seeds: Listed[Seed] = [41, 42, 43, 44, 45]
-    """Seeds; what one varies is said by `protocol`."""
+    """Seeds; the protocol decides what a seed varies."""
     subsets: Count | None = None
     """Labelled subsets on which a frozen encoder is judged: by default 5 per seed under `strict`, and 1 under `paper`,
     where all seeds share them."""

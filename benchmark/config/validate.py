@@ -1,4 +1,4 @@
-"""Whether the parts of a config fit: names that are there, and a forward pass of two zero windows per row."""
+"""Checks that the parts of a config fit: names exist, and each method can train each encoder on two zero windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check(config: Config) -> None:
     check_passes(config)
     require("evaluation", config.evaluate, EVALUATION_FACTS)
     if config.evaluate == [RETRIEVAL]:
-        raise ValueError(f"evaluate: {RETRIEVAL} stands beside another evaluation, e.g. --evaluate linear {RETRIEVAL}")
+        raise ValueError(f"evaluate: {RETRIEVAL} cannot be the only evaluation; add one: --evaluate linear {RETRIEVAL}")
     require("source of printed numbers", config.printed, list(sources()))
     if config.pretrain.preset == "paper" and config.pretrain.recipe is not None:
         raise ValueError("pretrain.recipe: each method has its own under preset: paper; set e.g. methods.pmq.recipe.lr")
@@ -56,7 +56,7 @@ def check_names(config: Config) -> None:
 
 
 def check_passes(config: Config) -> None:
-    """Refuse a method of a file that states no `encoder_passes`, by which a budget of passes makes several equal."""
+    """Refuse a method in a file without `encoder_passes` where a budget of passes has to make several methods equal."""
     trained = [method_class for method_class in map(config.method_class, config.methods) if method_class.trains]
     if config.pretrain.budget != "passes" or len(trained) == 1:
         return
@@ -107,7 +107,7 @@ def check_lists(config: Config) -> None:
 
 
 def check_ablations(config: Config) -> None:
-    """Refuse hyperparameters of an untrained method, values that a method refuses, and what selects no ablation."""
+    """Refuse hyperparameters of an untrained method, values that a method refuses, and names that are no ablation."""
     for name in (*config.hyperparameters, *config.ablations):
         if not config.method_class(name).trains:
             raise ValueError(f"methods.{name} cannot act: this method trains nothing; leave it out")

@@ -46,7 +46,7 @@ class Damaged(Exception):
 
 @contextmanager
 def reading(path: Path, remedy: str) -> Iterator[None]:
-    """Let whatever is wrong with a stored file that is read within raise Damaged; that it is not there, too.
+    """Raise Damaged for whatever is wrong with a stored file that is read within, also where it is missing.
 
     remedy: what the run does about it, or what the user can do.
     """
@@ -167,7 +167,7 @@ def remedy(error: OSError) -> str:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an OSError name this file: one of a full disk names none, one of a temporary file a name nobody knows."""
+    """Let an OSError within name this file: that of a full disk names none, that of a temporary file an unknown one."""
     try:
         yield
     except OSError as error:

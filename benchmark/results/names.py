@@ -44,7 +44,7 @@ ABOUT_BASELINES: dict[Baseline, str] = {
     "minirocket": "ridge regression on MiniRocket's random convolutions",
     "heart-rate": "gradient boosting on the heart rate alone",
     "qrs-amplitude": "gradient boosting on the mean height of the QRS complex alone",
-    "twin": "of each encoder from outside, its architecture with weights that each seed draws anew; by default",
+    "twin": "the architecture of each encoder from outside, with weights that each seed draws anew; by default",
 }
 """Reference row of a table -> a line for `list`."""
 Preset = Literal["unified", "paper"]
@@ -63,7 +63,7 @@ BOTH = "both"
 Pool = Literal["mean", "max"]
 """How a recording's probabilities follow from those of its windows."""
 CRITERIA: dict[Protocol, str] = {"paper": "f1", "strict": "log_likelihood"}
-"""Protocol -> what validation chooses all that is learned on labels by: macro-F1 of 20 patients is mostly noise."""
+"""Protocol -> score by which validation chooses models, rates and epochs: macro F1 of 20 patients is mostly noise."""
 UNIT_OF_PROTOCOL = {"paper": HEARTBEAT, "strict": RECORDING}
 """Protocol -> unit of its scores, epoch selection and tables."""
 
@@ -104,7 +104,9 @@ EVALUATION_FACTS = {
     ERASED_RANDOM: EvaluationFacts(
         "Random directions erased", "linear probe without as many random directions", frozen=True
     ),
-    RETRIEVAL: EvaluationFacts("Patient retrieval", "whether frozen features tell the patient again", frozen=True),
+    RETRIEVAL: EvaluationFacts(
+        "Patient retrieval", "whether the nearest recordings by frozen features are of the same patient", frozen=True
+    ),
 }
 """Evaluation of a pretrained encoder; benchmark.training.evaluations has its function."""
 EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items()}

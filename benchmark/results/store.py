@@ -324,10 +324,10 @@ class Store:
             names = [entry.name for entry in fields(Predictions) if prefix + entry.name in arrays]
             return Predictions(**{name: arrays[prefix + name] for name in names})
 
-    def save_failure(self, key: str, what: str, failure: Failure, *, pretraining: bool = False) -> Path:
+    def save_failure(self, key: str, name: str, failure: Failure, *, pretraining: bool = False) -> Path:
         """Write the failure of a cell beside its row, or of a pretraining into its folder; returns the file."""
         path = self.pretrained / key / ERROR if pretraining else self.failure_file(key)
-        write_atomic(path, digested_json({"key": key, "what": what, **asdict(failure)}))
+        write_atomic(path, digested_json({"key": key, "what": name, **asdict(failure)}))
         return path
 
     def failures(self, keys: Iterable[str]) -> dict[str, Failure]:

@@ -87,13 +87,15 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         nothing = np.empty((0, folds[0].test.target.shape[1]), np.float32)  # (0, C)
         outcomes = [Outcome(nothing, nothing, {"seconds": 0.0}) for _ in folds]
     else:
-        outcomes = [learn_on(of_part(inputs, number, fold), fold, known) for number, fold in enumerate(folds)]
+        outcomes = [
+            learn_on(with_encoder_of_part(inputs, number, fold), fold, known) for number, fold in enumerate(folds)
+        ]
     predictions, facts, split = merged(data, folds, outcomes, is_crossfitted=DEALT_BY in cell.content)
     notes = list(chain(*(fold.notes for fold in folds), *(outcome.notes for outcome in outcomes)))
     if reason := unscored or ("" if is_tested else UNTESTED):
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
     elif cell.evaluation == RETRIEVAL:
-        predictions = of_queries(predictions)
+        predictions = retrieval_queries(predictions)
         scores = {RECORDING: score_retrieval(predictions.probability, predictions.patient)}
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
@@ -124,7 +126,7 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
 def predictions_on(
     side: Literal["validation", "test"], folds: Sequence[Task], outcomes: Sequence[Outcome]
 ) -> Predictions:
-    """Join what the parts of a cross-validation predict of a side, or give the predictions of the one task."""
+    """Return the predictions of a side; those of the parts of a cross-validation follow each other."""
     predicted = [outcome.validation if side == "validation" else outcome.probability for outcome in outcomes]
     scored = [len(probability) for probability in predicted]
     sides = [fold.sides()[side].first(count) for fold, count in zip(folds, scored, strict=True)]
@@ -178,8 +180,8 @@ def parts_of_cell(inputs: CellInput, column: Column) -> Sequence[Part | None]:
     return parts_of({cell.dataset: column}, cell.draw_seed)
 
 
-def of_part(inputs: CellInput, number: int, fold: Task) -> CellInput:
-    """Return the input with the encoder of a part. Raises ValueError where it has seen whom the part tests."""
+def with_encoder_of_part(inputs: CellInput, number: int, fold: Task) -> CellInput:
+    """Return the input with the encoder of a part. Raises ValueError where it saw a patient whom the part tests."""
     if not inputs.cell.parts:
         return inputs
     pretraining = inputs.cell.parts[number]
@@ -226,8 +228,8 @@ def merged(data: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome], *
     return Merged(predictions.taken(order), facts, merged_digests)
 
 
-def of_queries(hits: Predictions) -> Predictions:
-    """Take a line per recording, by name, of those whose patient has others, from hits (n, 5) of windows."""
+def retrieval_queries(hits: Predictions) -> Predictions:
+    """Return a line for each recording whose patient has others, in name order, of hits (n, 5) of windows."""
     first = np.unique(hits.recording, return_index=True)[1]  # (R,)
     queries = first[np.isfinite(hits.probability[first, 0])]  # (Q,)
     return hits.taken(queries)
@@ -268,8 +270,9 @@ def learn(inputs: CellInput, task: Task, known: Shared) -> Outcome:
         outcome = evaluate_classical(cell.evaluation, task, inputs.config, cell.draw_seed)
     else:
         if cell.pretrain_key not in known.encoders:
-            kind, _ = inputs.config.encoder_of(cell.pretraining.method)
-            known.encoders[cell.pretrain_key] = load_encoder(inputs.context.store.pretrained / cell.pretrain_key, kind)
+            encoder_class, _ = inputs.config.encoder_of(cell.pretraining.method)
+            folder = inputs.context.store.pretrained / cell.pretrain_key
+            known.encoders[cell.pretrain_key] = load_encoder(folder, encoder_class)
         encoder, method = known.encoders[cell.pretrain_key], cell.pretraining.method
         cache = known.caches.setdefault(cell.pretrain_key, EvaluationCache(inputs.context.precision))
         outcome = evaluate(

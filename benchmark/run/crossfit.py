@@ -34,7 +34,7 @@ SEEN = "patients_seen"
 def crossfitted(config: Config, views: Mapping[str, Prepared]) -> Columns:
     """Return the columns, of views by name, that are tested in parts, where one of their datasets is pretrained on.
 
-    Whoever is in several of them is tested by the same part's encoder, whether or not he is pretrained on in each.
+    A patient who is in several of them is tested by the encoder of the same part in each.
     """
     columns = {}
     for name in [task.name for task in config.data.columns() if config.data.folds and task.name in views]:

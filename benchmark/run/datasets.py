@@ -134,7 +134,7 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
 def untested(config: Config, data: Prepared) -> Ints:
     """Number the recordings of a dataset whose patients no column tests or chooses on.
 
-    Of a labelled dataset under no column its training part, as where it is pretrained on alone.
+    A labelled dataset that is no column gives its training part, as where it alone is the corpus.
     """
     columns = withheld_by(config, data)
     # Of a column that is tested in parts the encoder of each part sees others (benchmark.run.crossfit).
@@ -151,7 +151,7 @@ def untested(config: Config, data: Prepared) -> Ints:
 def withheld_by(config: Config, data: Prepared) -> list[Column]:
     """List the columns of a dataset by whose splits recordings are kept from a corpus of several datasets.
 
-    Of a labelled dataset under no column the dataset itself, as it is split where it is pretrained on alone.
+    For a labelled dataset that is no column: the dataset itself, split as where it alone is the corpus.
     """
     tasks = [column for column in config.data.columns() if column.dataset == data.name]
     if tasks or not data.classes:
@@ -218,7 +218,7 @@ def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[
 
 
 def too_short(column: Column) -> Iterator[Finding]:
-    """Warn of a column of whose recordings more than a tenth have too few windows to be scored."""
+    """Warn where more than a tenth of a column's recordings have too few windows to be scored."""
     data, per_trial = column.data, column.spec.per_trial
     short = np.count_nonzero(data.trials_of_each(per_trial) == 0)
     if short > len(data.entries) / 10:
@@ -251,16 +251,17 @@ def external_rows(variants: Iterable[Variant]) -> Iterator[tuple[Variant, type[P
 
 def refuse_unusable(config: Config) -> None:
     """Try encoders of other groups on noise, before data are read. Raises ConfigError for what does not hold."""
-    for variant, kind in external_rows(methods_of(config)):
+    for variant, encoder_class in external_rows(methods_of(config)):
         try:
-            if not kind.reads_windows_of_run:
-                try_external(kind)
-            check_pretrained_on(kind, config.data.known())
+            if not encoder_class.reads_windows_of_run:
+                try_external(encoder_class)
+            check_pretrained_on(encoder_class, config.data.known())
         except ValueError as error:
             raise ConfigError(str(error)) from None
         unserved = unserved_by(variant, config.evaluate)
         if len(unserved) == len(config.evaluate):
-            raise ConfigError(f"{kind.word()}: {next(iter(unserved.values()))}; add a probe, e.g. --evaluate linear")
+            reason = next(iter(unserved.values()))
+            raise ConfigError(f"{encoder_class.word()}: {reason}; add a probe, e.g. --evaluate linear")
 
 
 def external_forms(
@@ -268,13 +269,13 @@ def external_forms(
     datasets: Iterable[Dataset],
     make: Callable[[Dataset, Segmentation], Prepared],
 ) -> dict[tuple[str, str], Prepared]:
-    """Cut each column by `make` to the windows of each external encoder; of a transport both datasets."""
+    """Cut each column by `make` to the windows of each external encoder; a transport joins its two datasets."""
     by_name = {dataset.name: dataset for dataset in datasets}
     forms: dict[tuple[str, str], Prepared] = {}
-    for variant, kind in external_rows(variants_of(config)):
-        if kind.reads_windows_of_run:
+    for variant, encoder_class in external_rows(variants_of(config)):
+        if encoder_class.reads_windows_of_run:
             continue
-        cut = segmentation_of(kind.signals, config.data.cut().beats)
+        cut = segmentation_of(encoder_class.signals, config.data.cut().beats)
         names = {column.name: datasets_in(column.dataset) for column in config.data.columns()}
         if is_estimated(config, variant):
             names[config.data.pretrain] = config.data.corpora
@@ -294,8 +295,8 @@ def make_plan(
     """Make the plan of a run; warnings stand under every table, health is of windows with this digest."""
     in_parts = crossfitted(config, prepared)
     roles = {variant.name: variant.facts() for variant in grid.variants}
-    for variant, kind in external_rows(grid.variants):
-        roles[variant.name]["external"] = external_facts(variant, kind, config, prepared)
+    for variant, encoder_class in external_rows(grid.variants):
+        roles[variant.name]["external"] = external_facts(variant, encoder_class, config, prepared)
     datasets = {}
     for column in config.data.columns():
         datasets[column.name] = column_facts(prepared[column.name], column, config)
@@ -317,24 +318,24 @@ def make_plan(
 
 
 def external_facts(
-    variant: Variant, kind: type[PretrainedEncoder], config: Config, prepared: Mapping[str, Prepared]
+    variant: Variant, encoder_class: type[PretrainedEncoder], config: Config, prepared: Mapping[str, Prepared]
 ) -> dict[str, Any]:
     """Collect facts of an external encoder, and for each column whether it saw the test patients."""
     names = [column.name for column in config.data.columns()]
     return {
-        "pretrained_on": pretrained_on_text(kind),
-        "saw": {name: saw_test_patients(kind, prepared[name]) for name in names},
-        "licence": kind.licence,
-        "is_twin": kind.is_twin,
-        "is_object": issubclass(kind, ObjectEncoder),
-        "signals": "the windows of this run" if kind.reads_windows_of_run else kind.signals.words(),
-        "features": kind.features,
+        "pretrained_on": pretrained_on_text(encoder_class),
+        "saw": {name: saw_test_patients(encoder_class, prepared[name]) for name in names},
+        "licence": encoder_class.licence,
+        "is_twin": encoder_class.is_twin,
+        "is_object": issubclass(encoder_class, ObjectEncoder),
+        "signals": "the windows of this run" if encoder_class.reads_windows_of_run else encoder_class.signals.words(),
+        "features": encoder_class.features,
         "unserved": unserved_by(variant, config.evaluate),
     }
 
 
 def corpus_facts(corpus: Prepared, in_parts: Columns, config: Config) -> dict[str, Any]:
-    """Collect facts of the corpus, and count what is pretrained on; of a cross-fitted one in the first part."""
+    """Collect facts of the corpus, and count what is pretrained on; where it is cross-fitted, in the first part."""
     used = pretrained_entries(corpus, config.corpus_spec())
     if in_parts:
         first_part = parts_of(in_parts, config.seeds[0])[0]
@@ -345,7 +346,7 @@ def corpus_facts(corpus: Prepared, in_parts: Columns, config: Config) -> dict[st
 
 
 def column_facts(prepared: Prepared, column: DatasetTask, config: Config) -> dict[str, Any]:
-    """Collect facts of a column; of a cross-validated one its parts, of a named task its dataset and name."""
+    """Collect facts of a column, with the parts of a cross-validation, and dataset and name of a named task."""
     view = column_of(prepared, config.column_spec(column.name))
     facts = facts_of(prepared) | {"left_out": view.left_out}
     if view.is_cross_validated:

@@ -117,7 +117,8 @@ class Cell:
 
     @property
     def draw_seed(self) -> int:
-        """What the labelled subset is drawn, and learned on, with; the same for all rows, the seed for the first."""
+        """Seed by which the labelled subset is drawn and learned on, equal for all rows; the first has the cell's
+        seed."""
         return stream("labelled subset", self.seed, self.subset) if self.subset else self.seed
 
     @property
@@ -164,8 +165,8 @@ def pretraining_of(
 ) -> Pretraining | None:
     """Return the pretraining of a variant at a seed, None without an encoder; config: that of its row.
 
-    Under `paper` all seeds share a trained one, under any protocol weights from elsewhere. Its content is all that
-    determines the weights; for an untrained encoder: its config and seed.
+    Under `paper` all seeds share one trained encoder, and under any protocol they share weights from elsewhere. The
+    content is all that determines the weights; for an untrained encoder: its config and seed.
     """
     method, spec = variant.method, config.corpus_spec()
     if method is None:
@@ -205,7 +206,7 @@ def pretraining_of(
 
 
 def is_estimated(config: Config, variant: Variant) -> bool:
-    """Tell whether an untrained encoder has its batch normalisation from windows of the corpus; config: of its row."""
+    """Tell whether an untrained encoder's batch normalisation is estimated on the corpus. config: that of its row."""
     has_weights = variant.external is not None and not variant.external.is_twin
     if config.protocol == "paper" or has_weights or variant.method is None or variant.method.trains:
         return False
@@ -216,7 +217,7 @@ def is_estimated(config: Config, variant: Variant) -> bool:
 def pretrainings_of(
     config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str], columns: Columns
 ) -> list[Pretraining]:
-    """List the pretrainings of a variant at a seed: one of each part where columns are cross-fitted and it trains."""
+    """List the pretrainings of a variant at a seed: one for each part where columns are cross-fitted."""
     whole = pretraining_of(config, variant, seed, fingerprint, mode)
     if whole is None or not columns or not whole.reads_corpus:
         return [whole] if whole else []
@@ -274,7 +275,7 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]
 
 
 def subsets_of(config: Config, table: str, ratio: float) -> int:
-    """Count the labelled subsets per seed of a table's cells: by default several of a frozen encoder; one of all."""
+    """Count the labelled subsets per seed of a table's cells: several for a frozen encoder, one for all labels."""
     if table not in EVALUATION_FACTS or ratio >= ALL_LABELS:
         return 1
     return (config.subsets or SUBSETS[config.protocol]) if is_frozen(table) else config.finetuned_subsets
@@ -300,7 +301,7 @@ def make_grid(
     variants: tuple[Variant, ...] | None = None,
     forms: Mapping[tuple[str, str], Prepared] | None = None,
 ) -> Grid:
-    """Expand a config to its grid on prepared data; a dataset that is not there is taken to hash to its name.
+    """Expand a config to its grid on prepared data; the fingerprint of a missing dataset is its name.
 
     prepared has all columns, if only as they are listed, where they may be cross-fitted.
     variants: rows in place of the config's. forms: (method, column) -> the column's recordings, cut to the windows of

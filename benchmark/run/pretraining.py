@@ -33,9 +33,10 @@ from benchmark.training.health import measure
 from benchmark.training.pretrain import OnEpoch, batches_of, epochs_bought, estimate_statistics, pretrain
 from methods import sources_of
 from methods.base import PretrainMethod
+from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
-OF_TRAINING = ("positives", "beyond_pair")  # facts of health that no windows are measured for
+OF_TRAINING = ("positives", "beyond_pair")  # facts of health that come from training, not from windows
 
 
 def run_pretraining(pretraining: Pretraining, context: Context) -> None:
@@ -87,9 +88,12 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
 def new_method(pretraining: Pretraining, config: Config, device: torch.device) -> PretrainMethod:
     """Build the method around a new encoder, whose weights depend on the seed alone; config: that of its row."""
     seed_torch("encoder", pretraining.seed)
-    kind, sizes = config.encoder_of(pretraining.method)
+    encoder_class, sizes = config.encoder_of(pretraining.method)
     stored = pretraining.content["encoder"]
-    encoder = load_external(kind, stored) if issubclass(kind, PretrainedEncoder) else kind(sizes)
+    if issubclass(encoder_class, PretrainedEncoder):
+        encoder: Encoder = load_external(encoder_class, stored)
+    else:
+        encoder = encoder_class(sizes)
     seed_torch("method", pretraining.seed)
     return pretraining.method(encoder, pretraining.variant.config).to(device)
 
@@ -97,7 +101,7 @@ def new_method(pretraining: Pretraining, config: Config, device: torch.device) -
 def corpus_for(
     pretraining: Pretraining, method: PretrainMethod, config: Config, context: Context
 ) -> tuple[Corpus, int, dict[str, Any]]:
-    """Return what an encoder learns from, its pairs, of methods that read reports too, and whom a part has seen."""
+    """Return the corpus of an encoder, its pairs with recordings that have no report, and whom a part has seen."""
     spec, recordings = config.corpus_spec(), None
     prepared = open_prepared(context.folders[config.data.pretrain])
     if pretraining.part is not None:
@@ -190,7 +194,7 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
-    """Measure encoders also on a run's windows, after their last epoch, whose stored health is of other ones."""
+    """Measure the last epoch's health on this run's windows, where the stored health is of other windows."""
     for pretraining in grid.pretrainings:
         with suppress(Damaged, FileNotFoundError):  # the run has named it, and could not make it again
             record, folder = store.record(pretraining.key), store.pretrained / pretraining.key
@@ -199,9 +203,9 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
             measured = record.get(HEALTH_AGAIN, {})
             if probe.source in (record["health_sample"][WINDOWS_SHA256], *measured):
                 continue
-            kind, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
+            encoder_class, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
             last = record["health"][-1]
-            health = measure(last["epoch"], load_encoder(folder, kind), probe)
+            health = measure(last["epoch"], load_encoder(folder, encoder_class), probe)
             health |= {name: last[name] for name in OF_TRAINING}
             measured[probe.source] = [health]
             write_atomic(folder / RECORD_FILE, record_bytes(record | {HEALTH_AGAIN: measured}))

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 PROGRESS = "progress.json"  # in the folder of a pretraining while it runs
 WRITE_SECONDS = 2.0
-Kind = tuple[str, bool]
-"""What cells take alike: their evaluation, and whether they are the first of a job, which computes what all share."""
+TimeClass = tuple[str, bool]
+"""Cells that take about as long: their evaluation, and whether they come first in a job, which computes what is
+shared."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,12 @@ class GridProgress:
         self.console, self.store = console, store
         self.total = {"pretrainings": len(work.pretrainings), "cells": len(work.cells)}
         self.done, self.failed = Counter[str](), Counter[str]()
-        self.left, self.timed = Counter[Kind](), Counter[Kind]()
-        """Kind of a cell -> how many have not ended, and how many were timed."""
-        self.seconds: dict[Kind, float] = defaultdict(float)
-        """Kind of a cell -> the sum of what those took that were timed."""
+        self.remaining, self.timed = Counter[TimeClass](), Counter[TimeClass]()
+        """Numbers of cells that have not ended, and that were timed."""
+        self.seconds: dict[TimeClass, float] = defaultdict(float)
+        """Sums of the seconds of the cells that were timed."""
         for job in work.jobs:
-            self.left.update(job.kinds)
+            self.remaining.update(job.time_classes)
         self.began = self.printed = time.monotonic()
         self.bars = open_bars(console, with_time=False)
         self.stages = {stage: self.bars.add_task(stage, total=count, text="") for stage, count in self.total.items()}
@@ -80,18 +81,18 @@ class GridProgress:
         self.bars.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *raised: object) -> None:
         self.bars.stop()
         done = f"{self.done.total()} of {sum(self.total.values())} done, {self.failed.total()} failed"
         elapsed = duration(time.monotonic() - self.began)
-        note(self.console, f"{'stopped' if kind else 'finished'}: {done}, in {elapsed}")
+        note(self.console, f"{'stopped' if error else 'finished'}: {done}, in {elapsed}")
 
     def end(self, job: Job, endings: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
-        for kind, ending in zip(job.kinds, endings, strict=False):  # a pretraining has no kind
-            self.left[kind] -= 1
-            self.timed[kind] += ending.seconds > 0
-            self.seconds[kind] += ending.seconds
+        for time_class, ending in zip(job.time_classes, endings, strict=False):  # a pretraining has none
+            self.remaining[time_class] -= 1
+            self.timed[time_class] += ending.seconds > 0
+            self.seconds[time_class] += ending.seconds
         for ending in endings:
             (self.failed if ending.failure else self.done)["pretrainings" if job.is_pretraining else "cells"] += 1
             if ending.failure:
@@ -99,11 +100,13 @@ class GridProgress:
                 note(self.console, f"FAILED  {ending.name}: {ending.failure.line}{where}")
 
     def cells_left(self, running: int) -> float | None:
-        """Estimate the seconds that the cells still take, by those that have ended; None where a kind was not timed."""
-        left = +self.left
-        if not all(self.timed[kind] for kind in left):
-            return None
-        return sum(count * self.seconds[kind] / self.timed[kind] for kind, count in left.items()) / max(1, running)
+        """Estimate the seconds that the cells still take, by those that have ended; None where one was not timed."""
+        total = 0.0
+        for time_class, count in (+self.remaining).items():
+            if not self.timed[time_class]:
+                return None
+            total += count * self.seconds[time_class] / self.timed[time_class]
+        return total / max(1, running)
 
     def refresh(self, running: Sequence[Job], remark: str = "") -> None:
         """Read how far the running pretrainings are, and show it, with a remark beside the cells."""

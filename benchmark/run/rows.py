@@ -34,7 +34,7 @@ class Variant:
     method: type[PretrainMethod] | None  # None: nothing is pretrained
     config: MethodConfig
     role: Role = "method"
-    of: str = ""  # base method of an ablation, sweep or candidate
+    base: str = ""  # row that an ablation, a sweep, a candidate or a baseline is a change of
     hyperparameter: str = ""
     value: Any = None  # `hyperparameter` and `value`: what a sweep sets
     settings: dict[str, Any] = field(default_factory=dict, hash=False)  # dotted config keys that the row changes
@@ -42,8 +42,8 @@ class Variant:
 
     def facts(self) -> dict[str, Any]:
         """Collect facts for reports besides the title."""
-        facts = {name: getattr(self, name) for name in ("role", "of", "hyperparameter", "value")}
-        facts["reads_reports"] = self.method is not None and self.method.needs_text
+        facts = {name: getattr(self, name) for name in ("role", "hyperparameter", "value")}
+        facts |= {"of": self.base, "reads_reports": self.method is not None and self.method.needs_text}
         return facts | ({"encoder": self.encoder} if self.encoder else {})
 
     @property
@@ -80,8 +80,8 @@ def unpickled(stored: dict[str, Any]) -> Variant:
 def variants_of(config: Config) -> tuple[Variant, ...]:
     """List the rows of the tables: methods, baselines, ablations and sweeps, each in the config's order.
 
-    Of several encoders all of these on one after the other; a row without one of them stands there once. Rows on the
-    first keep their names.
+    With several encoders, all rows are listed on one encoder after the other; a row without one of these encoders is
+    listed once. Rows on the first encoder keep their names.
     """
     rows: list[Variant] = []
     for label, changed in by_encoder(config).items():
@@ -91,8 +91,9 @@ def variants_of(config: Config) -> tuple[Variant, ...]:
             if is_on_encoder and label:
                 row = replace(row, title=f"{row.title} on {label}", encoder=label)
             if is_on_encoder and not is_first:
-                name, of = (named and name_on(named, label) for named in (row.name, row.of))
-                row = replace(row, name=name, of=of, settings={"encoder": changed.encoder} | row.settings)
+                base = row.base and name_on(row.base, label)
+                settings = {"encoder": changed.encoder} | row.settings
+                row = replace(row, name=name_on(row.name, label), base=base, settings=settings)
             if is_on_encoder or is_first:
                 rows.append(row)
     return tuple(rows)
@@ -100,8 +101,8 @@ def variants_of(config: Config) -> tuple[Variant, ...]:
 
 def methods_of(config: Config) -> Iterator[Variant]:
     """Yield the compared methods."""
-    for kind in map(config.method_class, config.methods):
-        yield Variant(kind.name, kind.title, kind, config.method_config(kind.name))
+    for method_class in map(config.method_class, config.methods):
+        yield Variant(method_class.name, method_class.title, method_class, config.method_config(method_class.name))
 
 
 def baselines_of(config: Config) -> Iterator[Variant]:
@@ -110,7 +111,7 @@ def baselines_of(config: Config) -> Iterator[Variant]:
     if "random" in config.baselines and UNTRAINED not in config.compared():
         yield Variant(UNTRAINED, untrained.title, untrained, method_config, "baseline")
     if "frozen" in config.baselines:
-        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, method_config, "baseline", of=UNTRAINED)
+        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, method_config, "baseline", base=UNTRAINED)
     for name, title in CLASSICAL_TITLES.items():
         if name in config.baselines:
             yield Variant(name, title, None, MethodConfig(), "baseline")
@@ -123,7 +124,7 @@ def baselines_of(config: Config) -> Iterator[Variant]:
     for name, title, settings in ((SUPERVISED, "from scratch", {}), (AUGMENTED, "augmented", masked)):
         if name in config.baselines:
             title = f"Supervised, {title}"
-            yield Variant(name, title, untrained, method_config, "baseline", of=UNTRAINED, settings=settings)
+            yield Variant(name, title, untrained, method_config, "baseline", base=UNTRAINED, settings=settings)
 
 
 def twin_of_row(row: Variant) -> Variant | str:
@@ -135,7 +136,7 @@ def twin_of_row(row: Variant) -> Variant | str:
         twin = get_method(TWIN + source)
     except ValueError as reason:
         return str(reason)
-    return replace(row, name=twin.name, title=twin.title, method=twin, role="baseline", of=row.name)
+    return replace(row, name=twin.name, title=twin.title, method=twin, role="baseline", base=row.name)
 
 
 def missing_twins(config: Config) -> Iterator[str]:
@@ -149,20 +150,23 @@ def missing_twins(config: Config) -> Iterator[str]:
 def ablations_of(config: Config) -> Iterator[Variant]:
     """Yield the ablations that `ablate` selects."""
     for method, name in dict.fromkeys(pair for entry in config.ablate for pair in config.ablations_of(entry)):
-        kind = config.method_class(method)
+        method_class = config.method_class(method)
         changed = config.method_config(method, config.ablations[method][name])
-        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, changed, "ablation", of=method)
+        yield Variant(
+            f"{method}:{name}", f"{method_class.title} {name}", method_class, changed, "ablation", base=method
+        )
 
 
 def sweeps_of(config: Config) -> Iterator[Variant]:
     """Yield a row per value of a hyperparameter or config key."""
     for method, swept in config.sweeps.items():
-        kind = config.method_class(method)
+        method_class = config.method_class(method)
         for hyperparameter, values in swept.items():
             for value in values:
-                name, title = f"{kind.name}:{hyperparameter}={value}", f"{kind.title} {hyperparameter} {value}"
+                base = method_class.name
+                name, title = f"{base}:{hyperparameter}={value}", f"{method_class.title} {hyperparameter} {value}"
                 settings, changed = config.swept(method, hyperparameter, value)
-                yield Variant(name, title, kind, changed, "sweep", kind.name, hyperparameter, value, settings)
+                yield Variant(name, title, method_class, changed, "sweep", base, hyperparameter, value, settings)
 
 
 def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:

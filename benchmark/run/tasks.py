@@ -34,7 +34,7 @@ from benchmark.results.store import Failure, Store
 from benchmark.run.cell import Shared, run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Grid, Pretraining
 from benchmark.run.pretraining import run_pretraining
-from benchmark.run.progress import GridProgress, Kind
+from benchmark.run.progress import GridProgress, TimeClass
 from benchmark.training.checkpoint import CHECKPOINT, read_checkpoint, read_record
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Job:
         return self.parts[0].key
 
     @property
-    def kinds(self) -> list[Kind]:
-        """Kind of each of its cells; none for a pretraining."""
+    def time_classes(self) -> list[TimeClass]:
+        """Time class of each of its cells; none for a pretraining."""
         return [(part.evaluation, number == 0) for number, part in enumerate(self.parts) if isinstance(part, Cell)]
 
 
@@ -127,7 +127,7 @@ class Ending:
     failure: Failure | None = None
     file: Path | None = None  # where the failure is stored
     stopped: bool = False  # whether its worker was asked to stop: what was done is saved, and it is not finished
-    seconds: float = 0.0  # that a part took which is finished
+    seconds: float = 0.0  # of a part that is finished
 
 
 def context_of(
@@ -149,7 +149,8 @@ def context_of(
 
 
 def missing(grid: Grid, store: Store) -> Work:
-    """Collect the cells without an intact row, and the pretrainings without an intact encoder, done cells' too."""
+    """Collect the cells without an intact row, and the pretrainings without an intact encoder, also those of done
+    cells."""
     cells = grid.distinct_cells()
     pretrainings = {one.key: one for cell in cells for one in cell.pretrainings}
     parts: list[Part] = [*pretrainings.values(), *cells]

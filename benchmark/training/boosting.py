@@ -75,7 +75,7 @@ def keys_of(side: Windows, rate: int) -> list[tuple[bytes, int]]:
 
 
 def forget_others(test: Windows, rate: int) -> None:
-    """Forget the known features where they are of another dataset, none of whose windows are tested."""
+    """Clear the stored features where none is of a test window: they are of another dataset."""
     if FEATURES.keys().isdisjoint(keys_of(test, rate)):
         FEATURES.clear()
 

@@ -137,39 +137,42 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     return record
 
 
-def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
-    """Load a pretrained encoder of the class `kind`, weights from elsewhere from their own files.
+def load_encoder(folder: Path, encoder_class: type[Encoder]) -> Encoder:
+    """Load a pretrained encoder of a class, weights from elsewhere from their own files.
 
-    Raises FileNotFoundError if it is missing, Damaged, ValueError if it is of another encoder than `kind`.
+    Raises FileNotFoundError if it is missing, Damaged, ValueError if it is of another class.
     """
     if (record := read_record(folder)) is None:
         raise FileNotFoundError(f"no pretrained encoder in {folder}; {ENCODER_AGAIN}")
-    if issubclass(kind, PretrainedEncoder):
-        external = load_external(kind, record["encoder"])
-        if kind.is_twin:
+    if issubclass(encoder_class, PretrainedEncoder):
+        external = load_external(encoder_class, record["encoder"])
+        if encoder_class.is_twin:
             external.load_state_dict(load_tensors((folder / WEIGHTS).read_bytes()))
         return external
-    return built_encoder(kind, record["encoder"], (folder / WEIGHTS).read_bytes())
+    return built_encoder(encoder_class, record["encoder"], (folder / WEIGHTS).read_bytes())
 
 
-def load_external(kind: type[PretrainedEncoder], expected: Mapping[str, Any]) -> PretrainedEncoder:
+def load_external(encoder_class: type[PretrainedEncoder], expected: Mapping[str, Any]) -> PretrainedEncoder:
     """Load an encoder with its weights from elsewhere; `expected`: its identity when the run began.
 
     Raises ValueError if its file, its record or its weights have changed since, or cannot be read.
     """
-    if digest(identity(kind, PretrainedConfig(output=kind.features))) != digest(expected):  # tuples are JSON lists
-        raise ValueError(f"{kind.word()} or its weights have been edited since this run began; run the command again")
-    return kind.loaded()
+    here = identity(encoder_class, PretrainedConfig(output=encoder_class.features))
+    if digest(here) != digest(expected):  # tuples are JSON lists
+        where = encoder_class.word()
+        raise ValueError(f"{where} or its weights have been edited since this run began; run the command again")
+    return encoder_class.loaded()
 
 
-def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes) -> Encoder:
-    """Build an encoder of the class `kind` with stored name, sizes and weights.
+def built_encoder(encoder_class: type[Encoder], stored: Mapping[str, Any], weights: bytes) -> Encoder:
+    """Build an encoder of a class with stored name, sizes and weights.
 
-    Raises ValueError if they are of another encoder or code than `kind`, RuntimeError if tensors do not fit.
+    Raises ValueError if they are of another encoder or code, RuntimeError if tensors do not fit.
     """
     sizes = {name: value for name, value in stored.items() if name not in ("name", "source")}
-    encoder = kind(built(kind.Config, sizes, "encoder."))
-    if digest(identity(kind, encoder.config)) != digest(stored):  # tuples are JSON lists
-        raise ValueError(f"these weights were made with another encoder, or another code of it, than {kind.name!r}")
+    encoder = encoder_class(built(encoder_class.Config, sizes, "encoder."))
+    if digest(identity(encoder_class, encoder.config)) != digest(stored):  # tuples are JSON lists
+        name = encoder_class.name
+        raise ValueError(f"these weights were made with another encoder, or another code of it, than {name!r}")
     encoder.load_state_dict(load_tensors(weights))
     return encoder

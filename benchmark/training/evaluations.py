@@ -70,8 +70,8 @@ def version_of(evaluation: str, protocol: Protocol) -> int:
 def settings_of(evaluation: str, config: Config) -> dict[str, Any]:
     """Give the settings that the results of an evaluation depend on, for the key of a cell.
 
-    Those of fine-tuning lack two, which have entries of their own in the key. A single learning rate is no list, and
-    masks of strength 0 are none.
+    Two settings of fine-tuning have entries of their own in the key. A single learning rate is stored as a number, and
+    masks of strength 0 are left out.
     """
     if evaluation == RETRIEVAL:
         return {}
@@ -94,7 +94,7 @@ def evaluate(
     seed: int,
     cache: EvaluationCache,
 ) -> Outcome:
-    """Learn on the labelled windows and predict the test windows, with an encoder of a method, which stays as it is.
+    """Learn on the labelled windows and predict the test windows, with an encoder of a method, which is not changed.
 
     cache: what it shares with the other cells of its encoder. Raises TrainingStopped on a non-finite loss.
     """

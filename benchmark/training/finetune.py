@@ -99,8 +99,8 @@ class BenchmarkClassifier(nn.Module):
 class AttentionHead(nn.Module):
     """A frozen encoder, and a query that attends over its normalised steps before a linear layer.
 
-    ECG foundation models are judged so with their weights frozen (ecg-fm-benchmarking; arXiv 2605.12241): between the
-    linear probe, of whose mean over the steps it finds what that averages away, and fine-tuning.
+    ECG foundation models are judged so with their weights frozen (ecg-fm-benchmarking; arXiv 2605.12241): it finds what
+    the linear probe's mean over the steps averages away, and unlike fine-tuning it changes no weight of the encoder.
     """
 
     def __init__(self, encoder: Encoder, classes: int, settings: Attention) -> None:

@@ -72,9 +72,9 @@ def learning_rate(recipe: Recipe, step: int, total: int) -> float:
 
 def make_optimiser(method: PretrainMethod, recipe: Recipe) -> Optimizer:
     """Make AdamW (decoupled weight decay) or Adam (L2 term) over the parameters that require a gradient."""
-    kind = torch.optim.AdamW if recipe.optimiser == "adamw" else torch.optim.Adam
+    optimiser_class = torch.optim.AdamW if recipe.optimiser == "adamw" else torch.optim.Adam
     learning = [parameter for parameter in method.parameters() if parameter.requires_grad]
-    return kind(learning, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    return optimiser_class(learning, lr=recipe.lr, weight_decay=recipe.weight_decay)
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
@@ -148,10 +148,10 @@ def pretrain(
 
 
 @cache
-def has_statistics(kind: type[Encoder], config: EncoderConfig) -> bool:
+def has_statistics(encoder_class: type[Encoder], config: EncoderConfig) -> bool:
     """Tell whether an encoder has batch normalisation, whose statistics are 0 and 1 before any window."""
     with torch.random.fork_rng(devices=[]):
-        return any(isinstance(layer, _BatchNorm) for layer in kind(config).modules())
+        return any(isinstance(layer, _BatchNorm) for layer in encoder_class(config).modules())
 
 
 def batches_of(numbers: Ints, read: Callable[[Ints], Halves], device: torch.device) -> Iterator[Tensor]:

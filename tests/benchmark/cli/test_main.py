@@ -165,7 +165,12 @@ def test_own_data_without_a_config_get_one_by_their_size(
         (2, "4,7", "--devices 1", (1, ("7",))),
         (0, "", "--devices 0", "--devices 0: name devices once each; torch sees none"),
         (2, "", "--devices 0 0", "--devices 0 0: name devices once each"),
-        (0, "", "--engine tcp://a:1 --devices 0", "--devices is of --engine local: start a worker for each GPU"),
+        (
+            0,
+            "",
+            "--engine tcp://a:1 --devices 0",
+            "--devices needs --engine local; elsewhere start a worker for each GPU",
+        ),
         (0, "", "--engine s.json --device cuda", "--engine s.json: name what the workers compute on and in"),
     ],
 )

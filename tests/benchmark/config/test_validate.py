@@ -15,7 +15,7 @@ ONE_TOKEN = {"name": "vit1d", "patch": 300, "length": 300}
 WRONG: tuple[tuple[dict[str, Any], list[str]], ...] = (
     ({"pretrain.epoch": 3}, ["'pretrain.epoch'", "did you mean 'pretrain.epochs'", "pretrain.recipe"]),
     ({"evaluate": ["liner"]}, ["unknown evaluation 'liner' (did you mean 'linear'?)"]),
-    ({"evaluate": ["retrieval"]}, ["evaluate: retrieval stands beside another evaluation"]),
+    ({"evaluate": ["retrieval"]}, ["evaluate: retrieval cannot be the only evaluation"]),
     ({**RECORDINGS, "data.segmentation.beats": "fused"}, ["'data.segmentation.beats'", "data.segmentation.stride"]),
     (
         {"methods.comet": {f"{level}_weight": 0 for level in ("observation", "sample", "trial", "patient")}},

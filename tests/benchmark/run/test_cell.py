@@ -54,7 +54,7 @@ def make_job(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> Mak
         save_encoder(
             Store(tmp_path / "runs").pretrained / ("e" * 16), Dilated(DilatedConfig(hidden=4, depth=2, output=8)), {}
         )
-        variant = Variant("pmq:w/o queue", "PMQ w/o queue", PMQ, PMQConfig(queue_size=0), "ablation", of="pmq")
+        variant = Variant("pmq:w/o queue", "PMQ w/o queue", PMQ, PMQConfig(queue_size=0), "ablation", base="pmq")
         pretraining = Pretraining("e" * 16, variant, 42)
         cell = Cell("c" * 16, variant, pretraining, evaluation, evaluation, name, 0.5, 41, content={"version": 1})
         config = small_config(overrides)
