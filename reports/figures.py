@@ -2,9 +2,8 @@
 
 Differences in the headline with intervals adjusted as the tests are (Holm), a file of all label shares and one of each;
 scores over label shares; scores over the values of a swept hyperparameter beside the other methods (PMQ, Fig. 4);
-loss and health of the pretrainings over their epochs; and one recording as a 12-lead sheet. A figure is as wide as a
-column of a journal (3.5 inches) or its page (7), its letters have 8 points, and its legend stands below. How a row
-looks: `reports.looks`.
+and loss and health of the pretrainings over their epochs. A figure is as wide as a column of a journal (3.5 inches) or
+its page (7), its letters have 8 points, and its legend stands below. How a row looks: `reports.looks`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from benchmark.results.arrays import AnyFloats
 from benchmark.results.files import write_atomic
 from benchmark.results.metrics import METRICS, RECALLS
-from benchmark.results.names import BASELINE, LEADS, METHOD, OVERALL, SWEEP, is_untrained
+from benchmark.results.names import BASELINE, METHOD, OVERALL, SWEEP, is_untrained
 from benchmark.results.store import Plan
 from reports.comparison import RowComparison
 from reports.layouts import role_of
@@ -453,25 +451,3 @@ def save(canvas: Canvas, stem: Path, caption: str) -> Figure:
         canvas.savefig(buffer, format=suffix[1:], dpi=DPI, metadata=metadata)
         write_atomic(stem.with_name(stem.name + suffix), buffer.getvalue())
     return Figure(stem.with_name(stem.name + ".png"), caption)
-
-
-def draw_recording(signal: AnyFloats, rate: float, title: str, r_peaks: NDArray[np.integer[Any]], path: Path) -> None:
-    """Draw a recording on ECG paper, a lead below the other, its heartbeats marked on lead II.
-
-    signal: (n, 12) mV, leads I, II, III, aVR, aVL, aVF, V1 to V6. rate: Hz. r_peaks: (k,) samples.
-    """
-    import wfdb  # here, because reports read no recordings
-
-    none = np.empty(0, np.int64)
-    marked = [r_peaks if lead == "II" else none for lead in LEADS]
-    plt.switch_backend("agg")
-    with plt.rc_context({"text.parse_math": False}):
-        canvas = wfdb.plot_items(
-            signal=signal, ann_samp=marked, fs=rate, time_units="seconds", sig_name=list(LEADS),
-            sig_units=["mV"] * len(LEADS), title=title, ecg_grids="all", return_fig=True, figsize=(10, 14),
-            ann_style=["b."],
-        )  # fmt: skip
-    buffer = BytesIO()
-    canvas.savefig(buffer, format="png", dpi=DPI // 2)
-    plt.close(canvas)
-    write_atomic(path, buffer.getvalue())

@@ -57,7 +57,7 @@ ROOMS = (
 names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen.py",),
-    "wfdb": ("benchmark/data/datasets/", "reports/figures.py"),
+    "wfdb": ("benchmark/data/datasets/", "reports/recording_sheet.py"),
     "yaml": ("benchmark/config/", "benchmark/data/datasets/card_labels.py"),
     "distributed": ("benchmark/run/dask_engine.py",),
     "h5py": ("benchmark/data/datasets/card_formats.py",),
@@ -71,6 +71,7 @@ OWNERS = {
         "reports/axes.py",
         "reports/answer.py",
         "reports/opinion.py",
+        "reports/recording_sheet.py",
     ),
     "torch.utils.tensorboard": ("benchmark/run/pretraining.py",),
 }
@@ -78,7 +79,7 @@ OWNERS = {
 DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn"}
 DISTRIBUTION |= {"typing_extensions": "typing-extensions"}
 """Library -> the distribution that brings it, where their names differ."""
-MOST_LINES = 480
+MOST_LINES = 450
 """Of a file: a longer one tells two stories."""
 
 

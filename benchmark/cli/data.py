@@ -1,7 +1,7 @@
 """The commands `data check` and `data show`: what a dataset holds and what is wrong with it.
 
 data check           prepares and audits every dataset; one verdict each
-data show RECORDING  one recording and its heartbeats (drawn by reports.figures)
+data show RECORDING  one recording and its heartbeats (drawn by reports.recording_sheet)
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def show(arguments: Namespace, console: Console) -> int:
 
     Raises ConfigError if not exactly one dataset has it, DatasetError if its signal is unusable.
     """
-    from reports.figures import draw_recording
+    from reports.recording_sheet import draw_recording
 
     config, folders, names = flags_of(arguments)
     datasets = [locate(config, name, folders) for name in names]

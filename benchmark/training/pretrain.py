@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from benchmark.process import Stopped, stop
 from benchmark.results.arrays import Halves, Ints
 from benchmark.training.checkpoint import Epoch, History, resume, save_checkpoint
 from benchmark.training.health import measure
-from methods.base import MethodConfig, PretrainMethod, Recipe
+from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, EncoderConfig
 
 WARMUP_SHARE = 0.05
@@ -103,13 +103,11 @@ def pretrain(
     trial, patient, recipe = corpus.trial_of_pair, corpus.patient_of_pair, config.recipe  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, recipe.batch_size)
     total = max(1, round(epochs * shape.updates))
-    last, optimiser = math.ceil(total / shape.updates), make_optimiser(method, recipe)
+    last = math.ceil(total / shape.updates)
     history = History([], 0.0, total, shape.batch_size)
-    epoch = resume(checkpoint, method, optimiser, history)
+    optimiser, epoch = start(method, recipe, total, history, checkpoint)
     if (here := computer(corpus.device, precision)) not in history.computed_on:
         history.computed_on.append(here)
-    method.begin(total)
-    method.train()
     if not history.health:
         history.health.append(measure(0, method.exported(), probe))
     for number in range(len(history.loss), last):
@@ -117,15 +115,11 @@ def pretrain(
         order = epoch_order(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)[: total - done]
         epoch = epoch or Epoch(torch.zeros(len(order)))  # (n, B) order: the last epoch may end early
         epoch.losses = epoch.losses.to(corpus.device)
+        rates = [learning_rate(recipe, step, total) for step in range(done, done + len(order))]
         started = time.perf_counter()
         seed_of = partial(stream, "pretrain", seed, number)
         with closing(corpus.batches(order, config.pairing, seed_of, epoch.step)) as batches:  # each seeds torch
-            for batch in batches:
-                rate = learning_rate(recipe, done + epoch.step, total)
-                if epoch.step == len(order) - 1 and (positives := method.positives(batch)) is not None:
-                    epoch.positives = positives.sum(1)  # (B,)
-                epoch.losses[epoch.step] = train_step(method, optimiser, batch, rate, precision)
-                epoch.step += 1
+            for _ in updates(method, optimiser, batches, epoch, rates, precision):
                 if on_step:
                     loss = f" loss {history.loss[-1]:.4f}" if history.loss else ""
                     on_step(done + epoch.step, total, f"epoch {number + 1}/{last}{loss}")
@@ -145,6 +139,37 @@ def pretrain(
             on_epoch(history)
         epoch = None
     return history
+
+
+def start(
+    method: PretrainMethod, recipe: Recipe, total: int, history: History, checkpoint: Path
+) -> tuple[Optimizer, Epoch | None]:
+    """Start the training of `total` updates, or restore the state in `checkpoint` into method and history.
+
+    Returns the optimiser, and the epoch under way, None between two.
+    """
+    optimiser = make_optimiser(method, recipe)
+    epoch = resume(checkpoint, method, optimiser, history)
+    method.begin(total)
+    method.train()
+    return optimiser, epoch
+
+
+def updates(
+    method: PretrainMethod,
+    optimiser: Optimizer,
+    batches: Iterable[Batch],
+    epoch: Epoch,
+    rates: Sequence[float],
+    precision: str,
+) -> Iterator[None]:
+    """Do the updates of the rest of an epoch, and yield after each; rates: learning rates of all its updates."""
+    for batch in batches:
+        if epoch.step == len(rates) - 1 and (positives := method.positives(batch)) is not None:
+            epoch.positives = positives.sum(1)  # (B,)
+        epoch.losses[epoch.step] = train_step(method, optimiser, batch, rates[epoch.step], precision)
+        epoch.step += 1
+        yield
 
 
 @cache
