@@ -30,11 +30,9 @@ from benchmark.results.store import PlannedCell
 from reports.columns import score_columns
 from reports.inference import intervals
 from reports.results import coordinates
-from reports.words import escape_markdown, labels_text, markdown_table, ratio_text, unit_text
+from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
 
 TEMPLATE = "model_card.md.j2"
-HUB_METRICS = {"auroc": "roc_auc", "acc": "accuracy", "auprc": "average_precision", "f1_chosen": "f1"}
-"""Metric -> its name on the hub, where it is another."""
 LICENCE = {
     "license": "other",
     "license_name": "as-its-data",
@@ -61,13 +59,12 @@ def model_card(pretrained: Pretrained, description: Description) -> str:
     datasets = {corpus["name"]: corpus} if corpus else {}
     for cell in pretrained.cells:
         datasets.setdefault(cell.dataset, plan.datasets[cell.dataset])
-    tables = list(score_tables(pretrained))
     environment = Environment(
         loader=PackageLoader("benchmark.cli", "."), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"md": lambda value: escape_markdown(str(value)), "plain": plain}
     text = environment.get_template(TEMPLATE).render(
-        front=yaml_text(front_matter(pretrained, datasets, tables)),
+        front=yaml_text(front_matter(pretrained, datasets)),
         about=description,
         version=version(),
         record=record,
@@ -77,7 +74,7 @@ def model_card(pretrained: Pretrained, description: Description) -> str:
         readers=DATASETS,
         cards=plan.config["data"]["cards"],
         twin=plan.variants.get(twin_of(pretrained), ""),
-        scores={table_title(table): table_text(pretrained, table) for table in tables},
+        scores={table_title(table): table_text(pretrained, table) for table in score_tables(pretrained)},
     )
     return visible(text)
 
@@ -91,41 +88,16 @@ def plain(values: Mapping[str, Any]) -> str:
     return ", ".join(shown)
 
 
-def front_matter(
-    pretrained: Pretrained, datasets: Mapping[str, Mapping[str, Any]], tables: list[ScoreTable]
-) -> dict[str, Any]:
+def front_matter(pretrained: Pretrained, datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the card's metadata by the names of model hubs; simulated datasets are named as a tag alone."""
     real = {str(facts.get("of", name)): None for name, facts in datasets.items() if not facts["simulated"]}
     tags = ["ecg", "feature-extraction", "contrastive-pretraining", pretrained.record["method"]]
     if len(real) < len(datasets):
         tags.append("simulated")
-    results, metrics = [], dict[str, None]()
-    for table in tables:
-        for line in table.lines.to_dict("records"):
-            if line["dataset"]:
-                metric = HUB_METRICS.get(line["metric"], line["metric"])
-                metrics[metric] = None
-                results.append(hub_result(pretrained, table, line, metric))
     front: dict[str, Any] = {"library_name": INSTALLED, "tags": list(dict.fromkeys(tags)), **LICENCE}
     if real:
         front["datasets"] = list(real)
-    if results:
-        name = pretrained.run.plan.variants[pretrained.variant]
-        front |= {"metrics": list(metrics), "model-index": [{"name": name, "results": results}]}
     return front
-
-
-def hub_result(pretrained: Pretrained, table: ScoreTable, line: Mapping[Any, Any], metric: str) -> dict[str, Any]:
-    """Return one score as an entry of a model index, in percent."""
-    plan = pretrained.run.plan
-    is_simulated = plan.datasets[line["dataset"]]["simulated"]
-    title = plan.titles[line["dataset"]]
-    how = f"{TITLES[line['metric']]}, {labels_text(line['ratio'])}, per {table.unit}"
-    return {
-        "task": {"type": "other", "name": EVALUATION_TITLES[table.evaluation]},
-        "dataset": {"type": line["dataset"], "name": f"{title} (simulated)" if is_simulated else title},
-        "metrics": [{"type": metric, "name": how, "value": round(100 * line["mean"], 1)}],
-    }
 
 
 def twin_of(pretrained: Pretrained) -> str:

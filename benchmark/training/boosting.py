@@ -10,7 +10,7 @@ equals. The seed draws the features available to each split.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, repeat
 
 import numpy as np
@@ -56,17 +56,14 @@ def boost(
     train, validation, test = sides  # (n, F) each
     with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
         models = [fit(train, task, settings, leaf, seed) for leaf in settings.leaf_windows]
-        curves = [validation_curve(stages(validation), task) for stages in models]
+        curves = []
+        for stages in models:
+            curves.append([validation_score(probability, task) for probability in stages(validation)])
         best = int(np.argmax([max(curve) for curve in curves]))
         last = int(np.argmax(curves[best]))
         probability, chosen_on = (next(islice(models[best](side), last, None)) for side in (test, validation))
     training = {"leaf_windows": settings.leaf_windows[best], "best_iteration": last + 1}
     return Outcome(probability, chosen_on, training | {f"validation_{task.criterion}": curves[best]})
-
-
-def validation_curve(stages: Iterable[Floats], task: Task) -> list[float]:
-    """Score the validation probabilities (n, C) after each iteration."""
-    return [validation_score(probability, task) for probability in stages]
 
 
 def keys_of(side: Windows, rate: int) -> list[tuple[bytes, int]]:

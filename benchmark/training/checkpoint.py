@@ -159,8 +159,9 @@ def load_external(encoder_class: type[PretrainedEncoder], expected: Mapping[str,
     """
     here = identity(encoder_class, PretrainedConfig(output=encoder_class.features))
     if digest(here) != digest(expected):  # tuples are JSON lists
-        where = encoder_class.word()
-        raise ValueError(f"{where} or its weights have been edited since this run began; run the command again")
+        raise ValueError(
+            f"{encoder_class.word()} or its weights have been edited since this run began; run the command again"
+        )
     return encoder_class.loaded()
 
 
@@ -172,7 +173,8 @@ def built_encoder(encoder_class: type[Encoder], stored: Mapping[str, Any], weigh
     sizes = {name: value for name, value in stored.items() if name not in ("name", "source")}
     encoder = encoder_class(built(encoder_class.Config, sizes, "encoder."))
     if digest(identity(encoder_class, encoder.config)) != digest(stored):  # tuples are JSON lists
-        name = encoder_class.name
-        raise ValueError(f"these weights were made with another encoder, or another code of it, than {name!r}")
+        raise ValueError(
+            f"these weights were made with another encoder, or another code of it, than {encoder_class.name!r}"
+        )
     encoder.load_state_dict(load_tensors(weights))
     return encoder

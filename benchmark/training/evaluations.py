@@ -64,7 +64,7 @@ SECTIONS |= dict.fromkeys((COMBINED, FEATURES, HEART_RATE, QRS_AMPLITUDE), "boos
 def version_of(evaluation: str, protocol: Protocol) -> int:
     """Return the results version of an evaluation under a protocol."""
     is_raised = protocol == "strict" and evaluation != RETRIEVAL
-    return VERSIONS[evaluation] + (STRICT_RAISE if is_raised else 0)
+    return VERSIONS[evaluation] + STRICT_RAISE * is_raised
 
 
 def settings_of(evaluation: str, config: Config) -> dict[str, Any]:

@@ -103,11 +103,13 @@ def pretrain(
     trial, patient, recipe = corpus.trial_of_pair, corpus.patient_of_pair, config.recipe  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, recipe.batch_size)
     total = max(1, round(epochs * shape.updates))
-    last = math.ceil(total / shape.updates)
+    last, optimiser = math.ceil(total / shape.updates), make_optimiser(method, recipe)
     history = History([], 0.0, total, shape.batch_size)
-    optimiser, epoch = start(method, recipe, total, history, checkpoint)
+    epoch = resume(checkpoint, method, optimiser, history)
     if (here := computer(corpus.device, precision)) not in history.computed_on:
         history.computed_on.append(here)
+    method.begin(total)
+    method.train()
     if not history.health:
         history.health.append(measure(0, method.exported(), probe))
     for number in range(len(history.loss), last):
@@ -139,20 +141,6 @@ def pretrain(
             on_epoch(history)
         epoch = None
     return history
-
-
-def start(
-    method: PretrainMethod, recipe: Recipe, total: int, history: History, checkpoint: Path
-) -> tuple[Optimizer, Epoch | None]:
-    """Start the training of `total` updates, or restore the state in `checkpoint` into method and history.
-
-    Returns the optimiser, and the epoch under way, None between two.
-    """
-    optimiser = make_optimiser(method, recipe)
-    epoch = resume(checkpoint, method, optimiser, history)
-    method.begin(total)
-    method.train()
-    return optimiser, epoch
 
 
 def updates(

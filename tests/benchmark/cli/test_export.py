@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -154,20 +153,15 @@ def mean_f1(bench: Bench, row: str) -> float:
 
 
 def test_the_front_matter_names_what_hubs_read(exported: dict[str, Path]) -> None:
-    _, front, text = (exported["pmq"] / MODEL_CARD).read_text().split("---\n", 2)
+    _, front, _ = (exported["pmq"] / MODEL_CARD).read_text().split("---\n", 2)
     about = parse_yaml(front)
-    (index,) = about.pop("model-index")
     assert about == {
         "library_name": "ecg-pretrain-bench",
         "tags": ["ecg", "feature-extraction", "contrastive-pretraining", "pmq", "simulated"],
         "license": "other",
         "license_name": "as-its-data",
         "license_link": "README.md",
-        "metrics": ["f1", "roc_auc", "accuracy"],
     }
-    assert (index["name"], len(index["results"])) == ("PMQ", 6)
-    assert index["results"][0]["dataset"] == {"type": "chapman", "name": "Chapman (simulated)"}
-    assert re.search(rf"\|  *{index['results'][0]['metrics'][0]['value']} \|", text)
 
 
 def test_a_folder_with_a_model_of_another_program_is_left_alone(

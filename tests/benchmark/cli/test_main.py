@@ -111,7 +111,8 @@ def test_set_overrides_other_flags() -> None:
         "--config paper --methods pmq moco --datasets chapman ptb-xl --pretrain-dataset cpsc2018 --ratios 0.5 1 "
         "--seeds 1 2 --protocol strict --labels multi --evaluate linear finetune --preset unified --precision bf16 "
         "--baselines none --ablations --queue-sizes 64 256 --segmentation recordings --encoder resnet1d --leads 2 "
-        "--set ratios=[0.5] methods.pmq.momentum=0.5 data.segmentation.seconds=2.5 encoder.output=32"
+        "--set ratios=[0.5] methods.pmq.momentum=0.5 data.segmentation.seconds=2.5 "
+        "encoder.output=32"
     )
     assert (config.name, config.methods, config.baselines, config.ablate) == ("paper", ["pmq", "moco"], [], ["all"])
     assert (config.data.datasets, config.data.pretrain) == (["chapman", "ptb-xl"], "cpsc2018")
