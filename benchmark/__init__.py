@@ -1,4 +1,4 @@
-"""How the methods are compared. Rooms from top to bottom, each importing only those below it: cli, run, embedding,
+"""The comparison of the methods. Rooms from top to bottom, each importing only those below it: cli, run, embedding,
 training, config, data, results, screen, machine.
 
 The names for users are in `ecg_pretrain_bench`.

@@ -92,7 +92,7 @@ class Description:
 
     @property
     def standardisation(self) -> str:
-        """How windows are standardised, in words."""
+        """Standardisation of the windows, in words."""
         if self.segmentation.raw:
             return (
                 "none: millivolts" if self.scale is None else "mean {:.6g} and deviation {:.6g} mV".format(*self.scale)

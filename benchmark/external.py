@@ -47,7 +47,7 @@ COHORTS_OF = {
 """Public dataset -> the cohorts whose recordings it holds, by the releases' descriptions."""
 COHORTS = tuple(dict.fromkeys(cohort for cohorts in COHORTS_OF.values() for cohort in cohorts))
 OTHER = "other: "
-"""Before the name of pretraining data that the suite does not know, in `pretrained_on`."""
+"""Prefix of a name in `pretrained_on` that the suite does not know."""
 WINDOWS = 3
 CLOSE = 1e-3
 """Largest difference, relative, between a window alone and among others."""

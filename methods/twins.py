@@ -19,7 +19,7 @@ from methods.encoders.pretrained import NAMED, PretrainedEncoder, is_weight
 from methods.in_memory import FunctionOfArrays, ObjectEncoder
 
 TWIN = "random+"
-"""Before the name of an encoder, or the path of its file: its twin."""
+"""Prefix of an encoder's name, or of the path of its file, that names its twin."""
 Maker = Callable[[], nn.Module]
 
 

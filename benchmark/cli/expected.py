@@ -1,4 +1,5 @@
-"""What a run can detect by its number of test patients, said before it, and what would detect more."""
+"""The difference that a run can detect by its number of test patients, printed before it, and what detects a smaller
+one."""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ SIZES_BY_RECORDINGS: tuple[tuple[float, dict[str, int], int], ...] = (
 
 
 FEW_PATIENTS, FOLDS = 500, 5
-"""Below so many patients without a split of their own the config `own` tests all, in so many parts."""
+"""Patients below whose number the config `own` tests everybody where the data state no split, and the number of
+parts."""
 
 
 class Request(NamedTuple):

@@ -38,7 +38,7 @@ LICENCE = {
     "license_name": "as-its-data",
     "license_link": "README.md",
 }
-"""What the front matter says of the licence of the weights, which follows from the data, if from anything."""
+"""Licence of the weights in the front matter: it follows from that of the data."""
 
 
 class ScoreTable(NamedTuple):
@@ -46,7 +46,7 @@ class ScoreTable(NamedTuple):
 
     evaluation: str
     unit: str
-    """What is scored, in words."""
+    """Unit that is scored, in words."""
     lines: pd.DataFrame
     """A line per label share, dataset ('' for the headline) and metric: ratio, dataset, metric, mean, low and high in
     [0, 1], seeds, and `untrained`, the mean of the untrained encoder on the same cells."""

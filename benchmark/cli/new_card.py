@@ -64,12 +64,12 @@ NO_LABEL = re.compile(
     r"(patient_?)?(sex|gender)|(is_?)?(fe)?male|(patient_?)?age(_?(years|at.*))?|years|split|set|subset|(strat_?)?fold",
     re.IGNORECASE,
 )
-"""What columns may be called that are no labels, however few values they have."""
+"""Names of columns that are no labels, however few values they have."""
 DIAGNOSIS = "Dx"
 """Name that comments of labels have in WFDB headers."""
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 MAX_TABLES = 4
-"""So many text files of one folder may be tables, if they begin with names other than leads; more are signals."""
+"""Most text files of a folder that are tables, if they begin with names other than leads; more are signals."""
 UNITS = "mV, uV, V or nV, or instead gain: steps per millivolt"
 FEWEST_LEADS = len(LEADS) - len(LIMB_SHARES)
 UNUSED = "# Not used: "
@@ -91,7 +91,7 @@ CellsByColumn = dict[str, list[str]]
 
 
 class Question(str):
-    """What the folder does not tell."""
+    """A value that the folder does not tell."""
 
 
 class FolderScan(NamedTuple):
@@ -105,7 +105,7 @@ class FolderScan(NamedTuple):
     shapes: dict[str, tuple[int, ...]]
     """Name -> shape of the arrays of the first file; {} for another format."""
     unused: list[str]
-    """What else lies there, a line a kind."""
+    """Other files and folders there, one line for each sort."""
 
 
 def scan_folder(folder: Path) -> FolderScan:
@@ -203,7 +203,7 @@ def refuse_few_leads(file: Path, count: int, stated: str) -> None:
 
 
 class LabelDraft(NamedTuple):
-    """What a draft takes from the columns that may hold labels."""
+    """The labels of a draft, by the columns that may hold them."""
 
     lines: Lines
     """Lines of the section `labels`; {} where no column can hold labels."""
@@ -268,14 +268,14 @@ def label_counts(cells: list[str]) -> tuple[str | None, Counter[str]]:
 
 
 class TableDraft(NamedTuple):
-    """What a draft takes from a table."""
+    """The sections of a draft that a table gives."""
 
     sections: dict[str, Lines]
     """`table` and `labels`; {} where there is no table."""
     named: int
     """Files that its rows name."""
     unused: list[str]
-    """What it leaves out, a line a kind."""
+    """Columns and tables that are left out, one line for each sort."""
 
     def worth(self) -> tuple[int, bool]:
         """Return what makes one table better than another."""

@@ -19,7 +19,7 @@ from benchmark.training.checkpoint import read_record
 from reports.results import FinishedCell, Run, run_of
 
 COMPARED = ["evaluation", "dataset", "ratio", "subset"]
-"""What two cells share whose validation scores are compared."""
+"""Coordinates that two cells share whose validation scores are compared."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Pretrained:
     folder: Path
     """Folder in the store; its name is the key of the pretraining."""
     record: dict[str, Any]
-    """What the store knows of its training."""
+    """Record of its training in the store."""
     cells: list[PlannedCell]
     """The row's finished cells on this encoder."""
     choice: str = ""
-    """How it was chosen among the pretrainings of its row; '' where it was named, or is the only one."""
+    """Reason why it was chosen among the pretrainings of its row; '' where it was named, or is the only one."""
 
 
 def find(results: Path, name: str, seed: int | None) -> Pretrained:

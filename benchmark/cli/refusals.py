@@ -36,7 +36,7 @@ class Need(NamedTuple):
     packages: tuple[str, ...]
     """Packages that serve, one of which is needed."""
     otherwise: str
-    """What to do without them."""
+    """Flags or settings that do without them."""
 
 
 def are_refused(request: Request) -> bool:

@@ -126,7 +126,7 @@ class Data(Section):
     labels: Labels = "single"
     """Labels of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid."""
     segmentation: Windows = Heartbeats()
-    """How recordings become windows: `kind: heartbeats` or `kind: recordings`, with the keys of that kind."""
+    """Windows of a recording: `kind: heartbeats` or `kind: recordings`, with the keys of that kind."""
     rate: Rate = 250
     """Hz that recordings are resampled to: 100, 250 (the paper's) or 500. Heartbeats have 1.2 s at any."""
     standardise: Standardise = "recording"
@@ -297,9 +297,9 @@ class Pretrain(Section):
     epochs: Epochs = 100
     """Epochs of pretraining; the number need not be whole."""
     budget: Budget = "epochs"
-    """What is equal for all methods. epochs: epochs of their own batches; windows: windows that are read, as many as in
-    these epochs of the whole corpus; passes: encoder passes, as many as PMQ needs for these windows (page 'Protocols
-    and statistics')."""
+    """Quantity that is equal for all methods. epochs: epochs of their own batches; windows: windows that are read, as
+    many as in these epochs of the whole corpus; passes: encoder passes, as many as PMQ needs for these windows (page
+    'Protocols and statistics')."""
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Preset = "unified"
@@ -334,7 +334,7 @@ class Settings(Section):
     name: str
     """Shown in plans and lists."""
     caption: str = ""
-    """What the config is for, in one sentence: `list` prints it."""
+    """Purpose of the config, in one sentence; `list` prints it."""
     methods: Listed[str]
     """Compared methods, in row order: names of `list`, or .py files."""
     hyperparameters: dict[str, dict[str, Any]] = {}
@@ -379,8 +379,8 @@ class Settings(Section):
     """Validation patients whose labels choose epochs and strengths. share: the share that is labelled for training, at
     least one per class; whole: all. By default share under `strict`, and whole under `paper` as in the papers' code."""
     protocol: Protocol = "paper"
-    """How labelled subsets are drawn, what a seed varies, what is scored (page 'Protocols and statistics'). By default
-    strict for data of a card that states patients (page 'Your own ECGs'), else paper."""
+    """Rules of the comparison: how labelled subsets are drawn, what a seed varies, what is scored (page 'Protocols and
+    statistics'). By default strict for data of a card that states patients (page 'Your own ECGs'), else paper."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """auto: bf16 where the device multiplies it natively, else float32."""
     printed: list[str] = []

@@ -28,7 +28,7 @@ SPREADSHEET_DIGITS = 15
 """A spreadsheet writes zeros for the digits of a number beyond these."""
 LONG_NUMBER = re.compile(rf"(\d{{{SPREADSHEET_DIGITS}}})(\d+)(?:\.0*)?", re.ASCII)
 CHANCE_DIGITS = 3
-"""So many zeros beyond those are no chance."""
+"""Zeros beyond those digits that cannot be chance."""
 AT_THOUSANDS = {mark: re.compile(rf"[-+]?[1-9]\d{{0,2}}(\{mark}\d{{3}})+", re.ASCII) for mark in ",."}
 """Mark -> a number that has it at each thousand."""
 BELOW_THOUSAND = re.compile(r"([-+]?\d{1,3})?", re.ASCII)

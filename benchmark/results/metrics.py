@@ -211,7 +211,7 @@ class Metric:
     score: Callable[[Ints, Floats, bool], float]
     """Truth and probability (n, C), and whether a sample can have several labels -> value, NaN where undefined."""
     undefined: str
-    """Why it can be undefined."""
+    """Reason why it can be undefined."""
     is_ranking: bool = False
     """Compares the probabilities of samples: where parts have encoders of their own, it is the mean over parts."""
     multi_alone: bool = False
@@ -253,7 +253,7 @@ TITLES |= {OVERALL: "Overall", "patient_auroc": "Same-patient AUROC"}
 
 
 class Headline(NamedTuple):
-    """What the rows of a protocol are compared by: the mean of some metrics over the datasets."""
+    """The score by which the rows of a protocol are compared: the mean of some metrics over the datasets."""
 
     words: str
     """Name in running text."""

@@ -52,7 +52,7 @@ Preset = Literal["unified", "paper"]
 DEFAULT_TASK = "default"
 """The task of a dataset's own classes; its columns are named by the dataset alone."""
 AT = "@"
-"""Between the column that is learned on and the one that is tested on: 'ptb-xl.rhythm@ludb'."""
+"""Sign between the column that is learned on and the one that is tested on: 'ptb-xl.rhythm@ludb'."""
 
 STRICT = ConfigDict(strict=True, extra="forbid")  # of the pydantic models of stored values
 Protocol = Literal["paper", "strict"]
@@ -61,7 +61,7 @@ UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 """Units that a score counts; `BOTH` asks for a table of each."""
 BOTH = "both"
 Pool = Literal["mean", "max"]
-"""How a recording's probabilities follow from those of its windows."""
+"""Rule by which a recording's probabilities follow from those of its windows."""
 CRITERIA: dict[Protocol, str] = {"paper": "f1", "strict": "log_likelihood"}
 """Protocol -> score by which validation chooses models, rates and epochs: macro F1 of 20 patients is mostly noise."""
 UNIT_OF_PROTOCOL = {"paper": HEARTBEAT, "strict": RECORDING}
@@ -83,7 +83,7 @@ def unknown(noun: str, name: str, allowed: Collection[str]) -> str:
 
 
 class EvaluationFacts(NamedTuple):
-    """What plans and reports know of an evaluation; what it does: benchmark.training.evaluations."""
+    """Facts of an evaluation for plans and reports; its function is in benchmark.training.evaluations."""
 
     title: str
     about: str
@@ -221,9 +221,9 @@ class Printed(NamedTuple):
     metric: str
     percent: float
     std: float | None = None
-    """As printed, in percent; None where there is none."""
+    """Standard deviation as printed, in percent; None where there is none."""
     again: float | None = None
-    """What others measured who ran it again, in percent; None where no other number is known. by: who they are."""
+    """Number of others who ran it again, in percent; None where none is known. by: who they are."""
     by: str = ""
 
 

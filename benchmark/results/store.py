@@ -197,12 +197,12 @@ class Plan:
 
     @property
     def headline(self) -> Headline:
-        """What its rows are compared by."""
+        """Score by which its rows are compared."""
         return HEADLINES[self.config["protocol"]]
 
     @property
     def pool(self) -> Pool:
-        """How the windows of a recording vote."""
+        """Rule by which the windows of a recording vote."""
         pool: Pool = self.config["data"].get("pool", "mean")
         return pool
 

@@ -49,7 +49,7 @@ UNTESTED = "judged on validation patients alone"  # a cell of `tune`; its row ha
 
 @dataclass(frozen=True)
 class Shared:
-    """What the cells of a job share: encoders on one dataset."""
+    """Objects that the cells of a job share: encoders on one dataset."""
 
     sides: dict[tuple[TaskSpec, bool, Part | None], Sides] = field(default_factory=dict)
     """Spec, whether it is tested, and part of a cross-validation -> what its tasks share."""
@@ -190,7 +190,7 @@ def with_encoder_of_part(inputs: CellInput, number: int, fold: Task) -> CellInpu
 
 
 class Merged(NamedTuple):
-    """What the parts of a cross-validation give together, or a cell's one task."""
+    """Joint result of the parts of a cross-validation, or that of a cell's one task."""
 
     predictions: Predictions
     """Predictions in the order of the dataset's recordings."""

@@ -26,7 +26,7 @@ from benchmark.results.store import Store
 Columns = Mapping[str, Column]
 """Columns that are cross-fitted, by name."""
 DEALT_BY = "dealt_by"
-"""What determines the parts of a column, in the content of the keys of its cells."""
+"""Entry of the content of a cell's key with all that determines the parts of its column."""
 SEEN = "patients_seen"
 """Digests of the names of the patients of a corpus, in the record of a pretraining."""
 

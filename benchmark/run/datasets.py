@@ -167,10 +167,10 @@ def patients_of(config: Config, name: str) -> Iterator[str]:
 
 
 class Judgement(NamedTuple):
-    """What an audit says of a run's data."""
+    """Judgement of an audit on the data of a run."""
 
     leaks: list[str]
-    """For these a run is refused without --allow-leak."""
+    """Reasons for which a run is refused without --allow-leak."""
     warnings: list[str]
     """Datasets that cannot be scored, whose cells are dashes, and what is doubtful about the data and used."""
 

@@ -146,7 +146,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Context:
-    """What all tasks of a run share; picklable."""
+    """Settings, folders and facts that all tasks of a run share; picklable."""
 
     config: Config
     folders: Mapping[str, Path]  # name of the corpus or of a column -> folder of its prepared data

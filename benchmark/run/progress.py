@@ -1,4 +1,5 @@
-"""How far a grid is: files that pretrainings write beside their checkpoints, and the bars that are drawn of them."""
+"""The progress of a grid: files that pretrainings write beside their checkpoints, and the bars that are drawn of
+them."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ shared."""
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a pretraining is."""
+    """Progress of a pretraining."""
 
     name: str
     done: int

@@ -49,7 +49,7 @@ Part = Pretraining | Cell  # what has a result in the store
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker does at once: a pretraining, or cells that share what they compute."""
+    """A task of a worker: one pretraining, or cells that share what they compute."""
 
     parts: tuple[Part, ...]
     after: frozenset[str] = frozenset()  # keys of the pretrainings whose encoders it uses
@@ -121,7 +121,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a pretraining or a cell ended."""
+    """Ending of a pretraining or a cell."""
 
     name: str
     failure: Failure | None = None

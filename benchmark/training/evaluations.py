@@ -55,7 +55,7 @@ VERSIONS = {
 }
 """Evaluation -> results version: raised with any change that can move a number."""
 STRICT_RAISE = 2
-"""What `strict` adds to the version of an evaluation that is judged on classes."""
+"""Number that `strict` adds to the version of an evaluation that is judged on classes."""
 SECTIONS = dict.fromkeys((VALIDATION, ERASED, ERASED_RANDOM), LINEAR)
 SECTIONS |= dict.fromkeys((COMBINED, FEATURES, HEART_RATE, QRS_AMPLITUDE), "boosting")
 """Evaluation -> the config section that has its settings, where its name is another."""

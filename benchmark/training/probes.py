@@ -35,7 +35,7 @@ components would take from the beat features."""
 
 @dataclass(frozen=True)
 class EvaluationCache:
-    """What the evaluations of one encoder share."""
+    """Results that the evaluations of one encoder share."""
 
     precision: str
     features: dict[str, Floats] = field(default_factory=dict)

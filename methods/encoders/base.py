@@ -67,7 +67,7 @@ class Encoder(nn.Module):
     name: ClassVar[str]
     Config: ClassVar[type[EncoderConfig]]
     pooling: ClassVar[str] = MEAN
-    """How `pooled` follows from `forward`; set by an encoder whose `pooled` is not the mean."""
+    """Rule by which `pooled` follows from `forward`; set by an encoder whose `pooled` is not the mean."""
     pooled_only: ClassVar[tuple[str, ...]] = ()
     """Names of parameters that act on `pooled` alone; a method that uses `forward` alone leaves them as they are."""
 

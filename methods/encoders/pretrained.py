@@ -48,7 +48,7 @@ Standardisation = Literal["none", "recording", "window", "window-all-leads"]
 # Strict field by field, as `methods.base.Recipe`.
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class SignalFormat:
-    """What an encoder reads. Raises ValueError for what does not fit together.
+    """Signals that an encoder reads. Raises ValueError for what does not fit together.
 
     >>> SignalFormat(rate=100, leads=("I", "II"), unit="mV", seconds=5.0, standardise="none").samples
     500
@@ -107,7 +107,7 @@ class PretrainedEncoder(Encoder):
     weights: ClassVar[tuple[str, ...]] = ()
     """Files that `load` reads, beside the file of the class; their content is part of the row's key."""
     frozen: ClassVar[str] = ""
-    """Why it cannot be fine-tuned; '' where gradients reach its weights."""
+    """Reason why it cannot be fine-tuned; '' where gradients reach its weights."""
     is_twin = False
     """Whether it is the untrained twin of another (`methods.twins`): each seed draws its weights, which are stored."""
     reads_windows_of_run = False
