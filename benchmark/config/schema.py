@@ -379,8 +379,9 @@ class Settings(Section):
     """Validation patients whose labels choose epochs and strengths. share: the share that is labelled for training, at
     least one per class; whole: all. By default share under `strict`, and whole under `paper` as in the papers' code."""
     protocol: Protocol = "paper"
-    """Rules of the comparison: how labelled subsets are drawn, what a seed varies, what is scored (page 'Protocols and
-    statistics'). By default strict for data of a card that states patients (page 'Your own ECGs'), else paper."""
+    """Rules of the comparison: how labelled subsets are drawn, what a seed varies, what is scored (page
+    'Protocols and statistics'). By default strict for data of a card that states patients (page 'Your own ECGs'), else
+    paper."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """auto: bf16 where the device multiplies it natively, else float32."""
     printed: list[str] = []
