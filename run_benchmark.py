@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         limit = address_limit()
         if limit is None:
             raise
-        reason = Failure.of(problem).line
+        reason = Failure.from_error(problem).line
         terminal.error(f"{reason}; `ulimit -v` limits the memory to {limit} KiB: raise it, and try again")
         return FAILED
     except KeyboardInterrupt as stop:

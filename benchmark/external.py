@@ -172,7 +172,7 @@ class ExternalWindows:
     leads: tuple[str, ...] = LEADS
     """The leads that there are; the others are zero."""
 
-    def of(self, windows: Windows) -> Windows:
+    def cut_for(self, windows: Windows) -> Windows:
         """Cut the recordings of some windows anew: (m, S, 12), in the order in which they first appear."""
         _, first = np.unique(windows.recording, return_index=True)  # (R,)
         numbers = {(entry.recording, entry.patient): r for r, entry in enumerate(self.prepared.entries)}
@@ -207,8 +207,8 @@ class ExternalWindows:
 
 def external_task(task: Task, windows: ExternalWindows) -> Task:
     """Put a task into the encoder's windows; scores that choose count recordings."""
-    validation, test = windows.of(task.validation), windows.of(task.test)
-    return replace(task, train=windows.of(task.train), validation=validation, test=test, unit=RECORDING, crops=None)
+    train, validation, test = map(windows.cut_for, task.sides().values())
+    return replace(task, train=train, validation=validation, test=test, unit=RECORDING, crops=None)
 
 
 def missing_notes(task: Task, external: Task) -> list[str]:

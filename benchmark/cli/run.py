@@ -203,7 +203,7 @@ def is_reported(plan: Plan, store: Store, arguments: Namespace, console: Console
         scores = ["--scores", *arguments.scores] if arguments.scores else []
         flags = ["--results", str(store.root), "--out", str(arguments.out), *unit, *scores]
         terminal.error(
-            f"the report failed, {Failure.of(error).line}; all results are kept in {store.root}, and "
+            f"the report failed, {Failure.from_error(error).line}; all results are kept in {store.root}, and "
             f"`{command()} report {shlex.join(flags)}` writes the report again"
         )
         return False

@@ -217,7 +217,7 @@ class Failure:
     """Includes the worker process's, if raised in one; empty if unknown."""
 
     @classmethod
-    def of(cls, error: BaseException) -> Failure:
+    def from_error(cls, error: BaseException) -> Failure:
         """Make the failure of an exception caught in this process or from a worker."""
         raised = error.__traceback__ is not None or error.__cause__ is not None
         return cls(f"{type(error).__name__}: {error}", "".join(format_exception(error)) if raised else "")

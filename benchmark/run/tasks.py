@@ -213,7 +213,7 @@ def run_part(part: Part, context: Context, known: Shared) -> Ending:
     except Stopped:
         return Ending(part.name, stopped=True)
     except Exception as error:
-        return failed(part, Failure.of(error), context.store)
+        return failed(part, Failure.from_error(error), context.store)
     return Ending(part.name, seconds=time.monotonic() - began)
 
 

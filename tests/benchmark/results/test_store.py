@@ -225,11 +225,11 @@ def test_a_failure_has_the_traceback_of_an_error_that_was_raised_here_or_in_a_wo
     from_worker.__cause__ = RuntimeError("as it was there")
     with pytest.raises(ValueError, match="no luck") as caught:
         raise ValueError("no luck\nin two lines")
-    assert Failure.of(ValueError("no luck")) == Failure("ValueError: no luck")
-    assert "as it was there" in Failure.of(from_worker).traceback
-    assert Failure.of(caught.value).traceback.startswith("Traceback")
-    assert Failure.of(caught.value).line == "ValueError: no luck"
-    assert Failure.of(RuntimeError("\n  Some tensors share memory\n  a, b")).line == (
+    assert Failure.from_error(ValueError("no luck")) == Failure("ValueError: no luck")
+    assert "as it was there" in Failure.from_error(from_worker).traceback
+    assert Failure.from_error(caught.value).traceback.startswith("Traceback")
+    assert Failure.from_error(caught.value).line == "ValueError: no luck"
+    assert Failure.from_error(RuntimeError("\n  Some tensors share memory\n  a, b")).line == (
         "RuntimeError: Some tensors share memory"
     )
 
