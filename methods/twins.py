@@ -90,7 +90,7 @@ def refuse_constant(twin: type[PretrainedEncoder]) -> None:
     for seed in (0, 1):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            states.append(twin().state_dict())
+            states.append(twin.new().state_dict())
     first, second = states
     if all(torch.equal(value, second[name]) for name, value in first.items()):
         raise ValueError(f"{twin.word()}: two seeds give the same weights, so that its constructor draws none")

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import torch
 from pydantic import ConfigDict, Field, model_validator
@@ -142,9 +142,17 @@ class PretrainedEncoder(Encoder):
         return {"external": EXTERNAL_VERSION, "signals": asdict(cls.signals), "weights": weights, **twin}
 
     @classmethod
+    def new(cls) -> Self:
+        """Return an encoder before `load`. Raises ValueError where its constructor needs arguments."""
+        try:
+            return cls()
+        except TypeError as problem:
+            raise ValueError(f"{cls.word()}: {problem}; write __init__(self, config=None)") from problem
+
+    @classmethod
     def loaded(cls) -> PretrainedEncoder:
         """Return the encoder with its weights, in evaluation mode. Raises ValueError for weights that `load` misses."""
-        encoder = cls()
+        encoder = cls.new()
         if cls.is_twin:
             return encoder.eval()
         initial = marked(encoder)

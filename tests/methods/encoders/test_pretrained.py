@@ -138,3 +138,12 @@ def test_rows_of_a_weight_that_load_misses_are_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Loaded, "load", first_channels)
     with pytest.raises(ValueError, match=r"not stem\.weight"):
         Loaded.loaded()
+
+
+def test_a_constructor_that_needs_the_config_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def demanding(self: Loaded, config: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Loaded, "__init__", demanding)
+    with pytest.raises(ValueError, match=r"'config'; write __init__\(self, config=None\)$"):
+        Loaded.loaded()
