@@ -41,9 +41,9 @@ NEAR = 0.05
 """A row further below the best is not marked as inseparable from it, however wide its interval."""
 FEW_SEEDS, ENLARGED = 5, 1.5
 """Seeds up to which V_patients of a cross-fitting stands as it is, and how many times as large it is above them."""
-SPREAD_PATIENTS, SPREAD_SEEDS = 0.15, 0.30
-"""Deviation of the difference of two rows in Overall over one test patient, and over seeds on one, before a run: of
-simulated cohorts of 100 to 400 patients, tested in a tenth and in parts. Real ones differ by a factor of two."""
+SPREAD_PATIENTS, SPREAD_SEEDS = 0.10, 0.03
+"""Deviation of the difference of two rows in the AUROC of a dataset, over one test patient and over seeds, before a
+run: that of the median pair of `small` (docs/evidence/SIMULATED.md). Other data differ by a factor of two."""
 DETECTABLE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
 """Times the pretrainings for which the detectable difference is stated."""
 ENDS = ["low", "high", "low_holm", "high_holm"]
@@ -308,12 +308,12 @@ def _detectable(family: Family) -> Doubles:
 
 
 def expected_difference(effective: Sequence[float], seeds: int) -> float:
-    """Return the difference in Overall that a run will detect, in the median pair, from its size alone.
+    """Return the difference in the headline that a run will detect, in the median pair, from its size alone.
 
     effective: test patients of each dataset (`benchmark.data.audit.SizeOfTest`).
     """
     inverse = sum(1 / patients for patients in effective) / len(effective) ** 2
-    seeds_variance = SPREAD_SEEDS**2 * inverse / seeds if seeds > 1 else 0.0
+    seeds_variance = SPREAD_SEEDS**2 / len(effective) / seeds if seeds > 1 else 0.0
     family = Family(
         mean=np.zeros(1),
         seeds_variance=np.array([seeds_variance]),

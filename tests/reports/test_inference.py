@@ -87,13 +87,14 @@ def test_the_expected_difference_is_that_of_a_run_with_such_scatter() -> None:
     random = np.random.default_rng(3)
 
     def median_of(patients: int) -> float:
-        blocks = [block_of(random, 5, patients, patient=SPREAD_PATIENTS, run=SPREAD_SEEDS) for _ in range(60)]
+        run = SPREAD_SEEDS * np.sqrt(patients)
+        blocks = [block_of(random, 5, patients, patient=SPREAD_PATIENTS, run=run) for _ in range(60)]
         nothing = np.zeros_like(blocks[0])
         return float(np.median([pairwise([column_of({"a": [one], "b": [nothing]})])["detectable"] for one in blocks]))
 
     assert expected_difference([20], 5) == pytest.approx(median_of(20), rel=0.15)
     assert expected_difference([200], 5) == pytest.approx(median_of(200), rel=0.15)
-    assert expected_difference([50, 50], 5) == pytest.approx(expected_difference([100], 5), rel=0.02)
+    assert expected_difference([100, 100], 5) == pytest.approx(expected_difference([100], 5) / np.sqrt(2), rel=0.02)
     assert expected_difference([20], 10) < expected_difference([20], 5)
 
 
