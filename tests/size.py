@@ -40,7 +40,7 @@ ROOMS = (
     Room("methods", ("methods",), 21.8),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.9),
     Room("training", ("benchmark/training",), 11.6),
-    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 19.3),
+    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 19.5),
     Room("results", ("benchmark/results",), 10.0),
     Room("reports", ("reports",), 40.6),
     Room("config", ("benchmark/config",), 6.9),

@@ -143,7 +143,7 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
         texts = [f"{name} {1000 * seconds:.0f}" for name, seconds in updates.items()]
         yield f"  ms of an update: {', '.join(texts)}"
     parameters = sum(parameter.numel() for parameter in config.new_encoder().parameters())
-    disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
+    disk = disk_bytes(config, sizes, len(work.pretrainings), work.cells, parameters)
     folder = next(folder for folder in results.resolve().parents if folder.is_dir())
     free = shutil.disk_usage(folder).free
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"

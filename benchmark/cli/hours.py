@@ -11,7 +11,7 @@ from benchmark.config.config import Config, with_settings
 from benchmark.machine import Machine
 from benchmark.results.names import is_frozen
 from benchmark.run.costs import seconds_per_update
-from benchmark.run.datasets import Size
+from benchmark.run.datasets import TENTH, Size
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.pretraining import new_method
 from benchmark.run.tasks import Work, limited_threads
@@ -22,8 +22,6 @@ from methods.encoders.pretrained import PretrainedEncoder
 
 TIMED_WINDOWS, TRAINED_WINDOWS = 1024, 128
 """Windows of a cell that is timed, and of one that is trained in epochs."""
-TESTED = 0.1
-"""Share of a dataset's windows that a cell tests."""
 
 
 class Seconds(NamedTuple):
@@ -78,7 +76,7 @@ def windows_read(cell: Cell, windows: int) -> float:
     if "epochs" in settings:
         least = settings.get("least_updates", 1) * settings["batch_size"]
         learned = settings["epochs"] * max(learned, least)
-    tested = windows if parts > 1 else TESTED * windows
+    tested = windows if parts > 1 else TENTH * windows
     return float(parts * learned + tested)
 
 

@@ -24,19 +24,26 @@ from benchmark.data.joined import JOIN, Seen, datasets_in, is_transport, join, t
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
+from benchmark.data.splits import HELD_OUT
 from benchmark.data.tasks import DatasetTask, of_task
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
+from benchmark.results.names import RETRIEVAL
 from benchmark.results.store import Plan, PlannedCell
 from benchmark.run.crossfit import Columns, corpus_of_part, crossfitted, parts_of
-from benchmark.run.grid import Grid, is_estimated, unserved_by
+from benchmark.run.grid import Cell, Grid, is_estimated, unserved_by
 from benchmark.run.rows import Variant, methods_of, variants_of
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.in_memory import ObjectEncoder
 
-ROW_BYTES, SAMPLE_BYTES = 20_000, 12 * 2
+ROW_BYTES, WINDOW_BYTES, PROBABILITY_BYTES, SAMPLE_BYTES = 9_500, 1.5, 3.5, 12 * 2
+"""Of a row, of the names and truth of a window that it predicts, of the window's probability of a class, in a file, and
+of a sample of a prepared window. Probabilities are written whole, of test and validation: their digits do not compress,
+and thresholds, curves and tests are computed again from them to the last bit."""
+TENTH = 0.1
+"""Share of a dataset that a split tests, and as much validates."""
 
 
 def names_of(config: Config) -> list[str]:
@@ -382,11 +389,39 @@ def estimated_size(recordings: int, cut: Segmentation) -> Size:
     return Size(recordings, recordings * cut.windows_of_typical())
 
 
-def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
+def disk_bytes(
+    config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: Sequence[Cell], parameters: int
+) -> int:
     """Estimate the bytes of prepared windows and pseudo-trials, encoders, and rows with predictions."""
     cut = config.data.cut()
     written = [size for name, size in sizes.items() if JOIN not in name]  # a corpus of several has no windows
     samples = sum(size.windows for size in written) * cut.samples * (1 + cut.standardises_trials)
     if cut.kind == "recordings":
         samples = sum(size.recordings for size in written) * TYPICAL_SECONDS * cut.rate
-    return int(samples * SAMPLE_BYTES + 4 * parameters * pretrainings + cells * ROW_BYTES)
+    rows = sum(row_bytes(cell, config, sizes) for cell in cells)
+    return int(samples * SAMPLE_BYTES + 4 * parameters * pretrainings + rows)
+
+
+def row_bytes(cell: Cell, config: Config, sizes: Mapping[str, Size]) -> float:
+    """Estimate the bytes of a cell's row and predictions."""
+    if cell.evaluation == RETRIEVAL:  # a line a recording
+        return ROW_BYTES
+    column, spec = config.data.column(cell.dataset), config.column_spec(cell.dataset)
+    source = column.named or config.data.source(datasets_in(column.dataset)[0])
+    size = sizes[column.dataset]
+    in_trials = size.windows - size.recordings * (spec.per_trial - 1) / 2  # a last pseudo-trial is cut short
+    windows = predicted_share(cell, config, column.dataset) * in_trials
+    return ROW_BYTES + windows * (WINDOW_BYTES + PROBABILITY_BYTES * len(source.classes))
+
+
+def predicted_share(cell: Cell, config: Config, dataset: str) -> float:
+    """Estimate the share of the windows of a dataset that a cell predicts, of test and validation."""
+    spec, simulation = config.column_spec(cell.dataset), config.data.simulation
+    if spec.folds:
+        return 1 + (spec.folds - 1) / HELD_OUT
+    validated = cell.ratio if spec.validation_labels == "share" else 1.0
+    of_split = TENTH * (1 + validated)
+    if simulation is None:
+        return of_split
+    tested, patients = simulation.test_patients.get(dataset, 0), simulation.patients.get(dataset, 1)
+    return (tested + of_split * patients) / (tested + patients)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -19,10 +20,21 @@ from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared
 from benchmark.machine import Machine
-from benchmark.results.store import Store
-from benchmark.run.datasets import audit_run, locate, make_plan, names_of, untested, with_columns
+from benchmark.results.store import Predictions, Store
+from benchmark.run.datasets import (
+    ROW_BYTES,
+    Size,
+    audit_run,
+    locate,
+    make_plan,
+    names_of,
+    row_bytes,
+    untested,
+    with_columns,
+)
 from benchmark.run.grid import Grid, make_grid
-from tests.benchmark.run.bench import Cohorts, SmallConfig
+from tests.benchmark.run.bench import Cohorts, SmallConfig, grid_of
+from tests.reports.conftest import planned, row_of
 
 
 def test_missing_data_say_how_to_get_them(small_config: SmallConfig, tmp_path: Path) -> None:
@@ -103,3 +115,21 @@ def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: Sma
     source = corpus_of(cohorts[corpus], spec, torch.device("cpu"))
     assert facts["used_recordings"] == len(source.recording.unique())
     assert facts["used_patients"] == len(source.patient.unique())
+
+
+def test_rows_take_the_disk_that_is_estimated_within_a_quarter(tmp_path: Path, small_config: SmallConfig) -> None:
+    patients = {"mimic-iv-ecg": 2, "chapman": 400}
+    config = small_config({"data.simulation.patients": patients, "data.simulation.test_patients": {"chapman": 40}})
+    cell = grid_of(config).cells[0]
+    size = Size(recordings=440, windows=440 * 14)
+    draw, classes, per_trial = np.random.default_rng(1), DATASETS["chapman"].classes, config.finetune.beats_per_trial
+    sides = []
+    for recordings in (80, 40):  # 40 of simulated test patients and a tenth of the others; another tenth
+        names = np.repeat([f"record {number}" for number in range(recordings)], 14 // per_trial * per_trial)
+        probability = draw.dirichlet(np.ones(len(classes)), len(names)).astype(np.float32)
+        truth = np.eye(len(classes), dtype=np.int64)[np.arange(len(names)) % len(classes)]
+        sides.append(Predictions(probability, truth, names, names))
+    store = Store(tmp_path)
+    store.save_row(replace(row_of(planned()[0]), key=cell.key), *sides)
+    written = (store.cells / f"{cell.key}.npz").stat().st_size
+    assert row_bytes(cell, config, {"chapman": size}) - ROW_BYTES == pytest.approx(written, rel=0.25)
