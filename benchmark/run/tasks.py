@@ -86,10 +86,11 @@ class Work:
 
         These are probes of the same encoders, and rows without an encoder of one seed. Cells of a dataset follow each
         other: a process keeps the beat features of one dataset. Before what trains stands a job of each evaluation that
-        waits for no training, so that the time of the cells is soon known.
+        waits for no training, so that the time of the cells is soon known. Of pretrainings, and of the cells of a
+        dataset, the longest come first, by encoder passes and labelled shares: begun last, they would run alone.
         """
         groups: dict[tuple[Any, ...], list[Cell]] = {}
-        for cell in sorted(self.cells, key=lambda cell: cell.dataset):
+        for cell in sorted(self.cells, key=lambda cell: (cell.dataset, -cell.ratio)):
             encoders = frozenset(pretraining.key for pretraining in cell.pretrainings)
             together: tuple[Any, ...] = (cell.key,)
             if is_frozen(cell.evaluation):
@@ -106,7 +107,7 @@ class Work:
                 others.append(job)
             else:
                 first[cells[0].evaluation] = job
-        pretrainings = sorted(self.pretrainings, key=lambda pretraining: pretraining.key in trained)
+        pretrainings = sorted(self.pretrainings, key=lambda one: (one.key in trained, -one.method.encoder_passes))
         jobs = [Job((pretraining,)) for pretraining in pretrainings]
         untrained = len(jobs) - len(trained)
         return [*jobs[:untrained], *first.values(), *jobs[untrained:], *others]

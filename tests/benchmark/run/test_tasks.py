@@ -24,7 +24,7 @@ from benchmark.run.cell import Shared, run_cell
 from benchmark.run.grid import Cell, Context
 from benchmark.run.tasks import Ending, Job, given_up, next_jobs, run
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
-from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
+from tests.benchmark.run.bench import BASE, Bench, Cohorts, SmallConfig, cell_of, stamps
 
 PMQ, RANDOM = "pmq pretrain seed 42", "random pretrain seed 41"
 CELLS = [f"{row} {how} chapman 0.5 seed 41" for row in ("random", "pmq") for how in ("finetune", "linear")]
@@ -97,6 +97,20 @@ def test_a_job_of_each_evaluation_that_waits_for_no_training_comes_before_what_t
     assert names[0] == RANDOM
     assert {*names[1:3]} == {name for name in CELLS if name.startswith("random")}
     assert names[3] == PMQ
+
+
+def test_the_longest_pretrainings_come_first(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
+    config = small_config(BASE | {"methods": ["pmq", "byol", "comet"], "ratios": [0.1, 0.5], "seeds": [41]})
+    names = [job.parts[0].name for job in Bench(config, cohorts, Store(tmp_path / "runs")).missing().jobs]
+    assert [name.split()[0] for name in names[:3]] == ["comet", "byol", "pmq"]
+
+
+def test_the_largest_label_shares_of_a_dataset_come_first(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    config = small_config(BASE | {"methods": ["pmq"], "evaluate": ["finetune"], "ratios": [0.1, 0.5], "seeds": [41]})
+    *_, larger, smaller = Bench(config, cohorts, Store(tmp_path / "runs")).missing().jobs
+    assert [part.ratio for job in (larger, smaller) for part in job.parts if isinstance(part, Cell)] == [0.5, 0.1]
 
 
 def test_no_job_is_looked_at_for_which_there_is_no_room() -> None:
