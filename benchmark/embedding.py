@@ -27,12 +27,12 @@ from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from benchmark.config.errors import ConfigError
-from benchmark.data.corpus import Scale
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.datasets.wfdb_files import checked_recording, lead_columns
 from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import PIPELINE_VERSION
 from benchmark.data.segments import Segmentation, zero_missing_leads
+from benchmark.data.trials import Scale
 from benchmark.machine import pick_device
 from benchmark.results.arrays import Floats, Halves, Ints
 from benchmark.results.files import (

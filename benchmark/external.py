@@ -17,12 +17,12 @@ from pickle import UnpicklingError
 import numpy as np
 import torch
 
-from benchmark.data.corpus import trials_of
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.heartbeats import Beats
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation, zero_missing_leads
 from benchmark.data.task import Task, Windows
+from benchmark.data.trials import trials_of
 from benchmark.results.arrays import Floats, Halves
 from benchmark.results.files import is_lfs_pointer
 from benchmark.results.metrics import pooled_by
@@ -175,7 +175,8 @@ class ExternalWindows:
     def cut_for(self, windows: Windows) -> Windows:
         """Cut the recordings of some windows anew: (m, S, 12), in the order in which they first appear."""
         _, first = np.unique(windows.recording, return_index=True)  # (R,)
-        numbers = {(entry.recording, entry.patient): r for r, entry in enumerate(self.prepared.entries)}
+        table = self.prepared.recordings
+        numbers = {pair: r for r, pair in enumerate(zip(table.recording, table.patient, strict=True))}
         count = self.prepared.trials_of_each(1)  # (R',) of all recordings
         recordings, whose = [], [np.empty(0, np.int64)]
         for n in np.sort(first):

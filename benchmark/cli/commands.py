@@ -281,7 +281,6 @@ COMMANDS["data download"] = Command(
         "word": names(", ".join(DATASETS), "DATASET", choices=list(DATASETS)),
         "--subset": flag("part of a dataset: paper (what the paper uses), all, records100", metavar="NAME"),
         "--from": flag("server: physionet (default) or aws", metavar="NAME"),
-        "--connections": flag("downloads at a time, 1 to 8 (4)", type=count, metavar="N"),
         "--verify": flag("compare files that are already there with their checksums", action="store_true"),
     },
     examples=("data download ptb-xl --data-root /data  # a dataset, verified",),

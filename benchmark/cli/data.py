@@ -121,27 +121,21 @@ def facts_of(config: Config, dataset: Dataset, data: Prepared) -> list[str]:
 
 def beats_of(config: Config, dataset: Dataset, data: Prepared) -> tuple[list[str], list[Finding]]:
     """Say the median QRS amplitude and heart rate of a dataset, and what is implausible about them."""
-    mostly_usable = len(data.entries) > len(data.skipped)  # a wrong rate makes recordings unusable
-    beats = measured_beats(dataset, data.entries if mostly_usable else dataset.listing().entries)
+    entries = dataset.listing().entries
+    if data.usable > len(data.skipped):  # else a wrong rate may have made recordings unusable
+        usable = {*data.recordings.recording}
+        entries = tuple(entry for entry in entries if entry.recording in usable)
+    beats = measured_beats(dataset, entries)
     if not beats:
         return [], []
     amplitude, rate = np.median(beats, axis=0).tolist()
     rounded = float(f"{amplitude:.3g}")
     recordings = counted(len(beats), "recording")
     line = f"beats       QRS amplitude {rounded:g} mV, heart rate {rate:.0f}/min (medians of {recordings})"
-    unit = stated_by(config, dataset.name, "gain", "unit")
-    frequency = stated_by(config, dataset.name, "rate", "rate_name")
-    return [line], list(implausible(dataset.name, amplitude, rate, unit, frequency))
-
-
-def stated_by(config: Config, name: str, *keys: str) -> str:
-    """Name what states the unit or the sampling rate of a dataset: a key of its card with its value, or its files."""
-    card = config.data.cards.get(name)
-    for key in keys:
-        if card and (value := getattr(card.signals, key)):
-            text = f"{value:g}" if isinstance(value, float) else value
-            return f"`signals.{key}: {text}` of its card"
-    return f"the {keys[0]} that the files of {config.data.source(name).title} state"
+    source, card = f"the rate that the files of {dataset.title} state", config.data.cards.get(dataset.name)
+    if card and card.signals.rate:
+        source = f"`signals.rate: {card.signals.rate:g}` of its card"
+    return [line], list(implausible(dataset.name, rate, source))
 
 
 def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:

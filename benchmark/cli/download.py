@@ -29,12 +29,12 @@ from benchmark.cli.main import FAILED, OK, parse_data
 from benchmark.config.load import read_yaml
 from benchmark.data.datasets import DATASETS, UNFINISHED
 from benchmark.data.datasets.base import DatasetError
-from benchmark.results.files import naming
+from benchmark.results.files import file_digest, naming
 from benchmark.screen import Console, note, step
 
 CATALOGUE = Path(str(resources.files("benchmark.cli") / "download.yaml"))
-CONNECTIONS, MAX_CONNECTIONS = 4, 8
-"""Beyond the second number PhysioNet slows all connections down."""
+CONNECTIONS = 4
+"""Beyond 8 PhysioNet slows all connections down."""
 SUMS = "SHA256SUMS.txt"
 SUM_LINE = re.compile(r"([0-9a-f]{64})[ \t]+\*?(?:\./)?((?!/|.*\.\.)\S.*)")
 """SHA-256, and path within the release's folder."""
@@ -96,7 +96,7 @@ def new_session() -> requests.Session:
         raise_on_status=False,
     )
     for scheme in ("https://", "http://"):
-        session.mount(scheme, HTTPAdapter(pool_maxsize=MAX_CONNECTIONS, max_retries=retry))
+        session.mount(scheme, HTTPAdapter(pool_maxsize=CONNECTIONS, max_retries=retry))
     return session
 
 
@@ -128,7 +128,7 @@ def fetch(session: requests.Session, url: str, target: Path, digest: str = "") -
 
 
 def fetch_all(
-    session: requests.Session, release: Release, files: Sequence[tuple[str, str]], connections: int
+    session: requests.Session, release: Release, files: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[str, str]]:
     """Download files, several at a time; yield (path, '' or why it is not there) of each. Raises OSError."""
 
@@ -136,7 +136,7 @@ def fetch_all(
         path, digest = file
         return path, fetch(session, f"{release.url}{quote(path)}", release.target(path), digest)
 
-    with ThreadPoolExecutor(connections) as pool:
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
         try:
             for start in range(0, len(files), AT_ONCE):
                 yield from pool.map(task, files[start : start + AT_ONCE])
@@ -162,12 +162,11 @@ def listed_files(session: requests.Session, release: Release) -> list[tuple[str,
 
 def is_right(path: Path, digest: str) -> bool:
     """Tell whether a file is there, and has its SHA-256, '' for any."""
-    return path.is_file() and (not digest or hashlib.sha256(path.read_bytes()).hexdigest() == digest)
+    return path.is_file() and (not digest or file_digest(path) == digest)
 
 
 def download(arguments: Namespace, console: Console) -> int:
     """Download datasets (`data download`); return the exit status. One dataset at a time."""
-    connections = min(arguments.connections or CONNECTIONS, MAX_CONNECTIONS)
     releases = [release_of(name, arguments) for name in dict.fromkeys(arguments.word)]
     for release in releases:
         dataset = DATASETS[release.name]
@@ -176,11 +175,11 @@ def download(arguments: Namespace, console: Console) -> int:
     if arguments.dry_run:
         note(console, "dry run: nothing was fetched or written")
         return OK
-    complete = [download_release(release, connections, arguments.verify, console) for release in releases]
+    complete = [download_release(release, arguments.verify, console) for release in releases]
     return OK if all(complete) else FAILED
 
 
-def download_release(release: Release, connections: int, verify: bool, console: Console) -> bool:
+def download_release(release: Release, verify: bool, console: Console) -> bool:
     """Download what is missing of a release, with `verify` what is wrong too; return whether all of it is there.
 
     Raises DatasetError without a list of sums and for a disk without room, and OSError.
@@ -195,7 +194,7 @@ def download_release(release: Release, connections: int, verify: bool, console: 
         if free < needed:
             raise DatasetError(f"{release.name} takes {needed:.1f} GB more, {release.root} has room for {free:.1f} GB")
         with step(console, "  files") as progress:
-            for done, (path, failure) in enumerate(fetch_all(session, release, missing, connections), start=1):
+            for done, (path, failure) in enumerate(fetch_all(session, release, missing), start=1):
                 if failure:
                     failures.append(f"{path} ({failure})")
                 progress(done, len(missing))

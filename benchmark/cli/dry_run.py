@@ -173,13 +173,13 @@ def datasets_of(config: Config, folders: Folders) -> tuple[dict[str, Prepared], 
 
 def sizes_of(config: Config, listed: Mapping[str, Prepared], prepared: Mapping[str, Prepared]) -> dict[str, Size]:
     """Return the size of every dataset and join, counted where it is prepared, else estimated."""
-    counts = {name: len(data.entries) for name, data in listed.items()}
+    counts = {name: data.usable for name, data in listed.items()}
     for name in (config.data.pretrain, *config.data.datasets):  # some are of several datasets
         parts = [part for joined in name.split(JOIN) for part in datasets_in(joined)]
         counts[name] = sum(counts[part] for part in parts)
     sizes = {name: estimated_size(count, config.data.cut()) for name, count in counts.items()}
     for name, data in prepared.items():
-        sizes[name] = Size(len(data.entries), data.window_count)
+        sizes[name] = Size(data.usable, data.window_count)
     return sizes
 
 

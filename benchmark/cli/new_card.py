@@ -381,7 +381,7 @@ def task_of_labels(dataset: CardDataset) -> tuple[Labels, str | None]:
     entries = dataset.listing().entries
     several = [len(entry.labels) > 1 for entry in entries if entry.labels]
     labels: Labels = "multi" if 2 * sum(several) > len(several) else "single"
-    spec = TaskSpec(1, labels, "strict" if dataset.card.states_patients else "paper")
+    spec = TaskSpec(1, labels, "strict" if dataset.card.patients else "paper")
     listed = unprepared(dataset, entries)
     column = Column(listed, spec)
     return labels, column.problem(column.split) if dataset.classes else None

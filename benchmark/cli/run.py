@@ -168,9 +168,9 @@ def tell_unsound(results: str, console: Console) -> None:
 
 def prepared_line(prepared: Prepared) -> str:
     """Write the size of a dataset, and the number of its skipped recordings by reason."""
-    patients = len({entry.patient for entry in prepared.entries})
+    patients = len({*prepared.recordings.patient})
     windows = f"{prepared.window_count} {prepared.segmentation.unit_name}s"
-    line = f"{prepared.title}: {len(prepared.entries)} recordings of {patients} patients, {windows}"
+    line = f"{prepared.title}: {prepared.usable} recordings of {patients} patients, {windows}"
     reasons = "; ".join(f"{count} {reason}" for reason, count in skip_summary(prepared.skipped).items())
     return f"{line}; skipped {len(prepared.skipped)} ({reasons})" if reasons else line
 

@@ -151,7 +151,7 @@ def with_overrides(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> d
         set_key(whole, key, value)
     if "protocol" not in whole:
         data = parsed(whole).data
-        if any(data.cards[name].states_patients for name in {*data.corpora, *data.datasets} & data.cards.keys()):
+        if any(data.cards[name].patients for name in {*data.corpora, *data.datasets} & data.cards.keys()):
             whole["protocol"] = "strict"
     return whole
 

@@ -22,7 +22,7 @@ from benchmark.data.column import SEVERAL_LABELS, Column, dealing_of
 from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared, skip_summary
-from benchmark.data.signals import AMPLITUDES, LIMB_LEADS, SignalFacts
+from benchmark.data.signals import LIMB_LEADS, amplitude_of
 from benchmark.data.splits import SPLIT_SEED, Part, Split
 
 Severity = Literal["fatal", "leak", "warning"]
@@ -58,9 +58,10 @@ class Recorded(NamedTuple):
     name: str
     dataset: str
     """The dataset's name, whatever the task."""
-    recording: str
     title: str
-    signal: SignalFacts
+    recording: str
+    digest: str
+    outline: tuple[int, ...]
     side: str
     """Side of the split, '' where none is tested; where all are tested in parts, 'test' and the patient."""
     pretrained: bool
@@ -87,30 +88,28 @@ def audit(
     for name, column in columns.items():
         data, is_tested = column.data, name in tested
         if name == pretrain:
-            trained[name] = set(column.split.train.tolist() if data.classes else range(len(data.entries)))
+            trained[name] = set(column.split.train.tolist() if data.classes else range(data.usable))
         if problem := fatal_problem(column, is_split=is_tested or name == pretrain, is_scored=is_tested):
             findings.append(Finding((name,), "fatal", problem))
-        sides: dict[int, str] = {}
-        if is_tested:
-            sides = sides_by_recording(column)
-        if is_tested and not column.is_cross_validated:
-            findings += shared_patients(data, column.split)
+        sides = sides_by_recording(column) if is_tested else {}
+        findings += shared_patients(data, sides)
         if data.dataset_name in crossfitted:
             trained[name] = set(sides)
         if data.dataset_name not in datasets:
             findings += file_warnings(data)
         datasets.add(data.dataset_name)
-        used = trained.get(name, ())
-        for number, (entry, signal) in enumerate(zip(data.entries, data.signals, strict=True)):
+        used, table = trained.get(name, ()), data.recordings
+        signals = zip(table.recording, table.digest, table.outline, strict=True)
+        for number, signal in enumerate(signals):
             side, is_used = sides.get(number, ""), number in used
-            recordings.append(Recorded(name, data.dataset_name, entry.recording, data.title, signal, side, is_used))
+            recordings.append(Recorded(name, data.dataset_name, data.title, *signal, side, is_used))
     return [*findings, *copies(recordings)]
 
 
 def fatal_problem(column: Column, *, is_split: bool, is_scored: bool) -> str:
     """Say why a dataset cannot be used: no recording is usable, or its sides or, where scored, its classes are not."""
     data = column.data
-    if not data.entries:
+    if not data.usable:
         reasons = [f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items()]
         return f"no recording is usable: {', '.join(reasons) or 'none is there'}. {data.how_to_get}".strip()
     if not is_split or not (is_scored or data.classes):
@@ -122,9 +121,9 @@ def fatal_problem(column: Column, *, is_split: bool, is_scored: bool) -> str:
 
 def sides_by_recording(column: Column) -> dict[int, str]:
     """Return the side of each recording of a column; 'test' and the patient of all that are tested in parts."""
-    entries = column.data.entries
+    patients = column.data.recordings.patient
     if column.is_cross_validated:
-        return {number: f"test {entries[number].patient}" for number in column.tested.tolist()}
+        return {number: f"test {patients[number]}" for number in column.tested.tolist()}
     sides: dict[int, str] = {}
     for side, numbers in column.split.titled().items():
         sides |= dict.fromkeys(numbers.tolist(), side)
@@ -139,13 +138,12 @@ def judged_splits(column: Column) -> list[Split]:
     return [column.split_of_part(Part(dealing, number)) for number in range(dealing.parts)]
 
 
-def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
-    """Name patients on two sides of a split."""
+def shared_patients(data: Prepared, sides: Mapping[int, str]) -> Iterator[Finding]:
+    """Name patients on two sides of a split, by the side of each recording."""
     sides_of: dict[str, dict[str, None]] = {}
-    for side, numbers in split.titled().items():
-        for number in numbers:
-            sides_of.setdefault(data.entries[number].patient, {})[side] = None
-    shared = [f"{patient}: {' and '.join(sides)}" for patient, sides in sides_of.items() if len(sides) > 1]
+    for number, side in sides.items():
+        sides_of.setdefault(data.recordings.patient[number], {})[side] = None
+    shared = [f"{patient}: {' and '.join(several)}" for patient, several in sides_of.items() if len(several) > 1]
     if shared:
         patients = counted(len(shared), "patient")
         where = f"{patients} on two sides of the split of {data.title} ({some(shared)})"
@@ -154,52 +152,53 @@ def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
 
 def file_warnings(data: Prepared) -> Iterator[Finding]:
     """Say what is wrong with a dataset's files and tables, whatever its task."""
-    skipped = by_kind((skip.recording, skip.reason) for skip in data.skipped)
+    table = data.recordings
+    skipped = by_kind(zip(data.skipped.recording, data.skipped.reason, strict=True))
     for kind, names in sorted(skipped.items(), key=lambda item: -len(item[1])):
         if kind not in IN_THE_ECG:
             recordings = counted(len(names), "recording")
             yield Finding((data.name,), "warning", f"{recordings} cannot be used: {kind} ({some(names)})")
     doubts = list(data.warnings)
     doubted = []
-    for entry, signal in zip(data.entries, data.signals, strict=True):
-        doubted += [(entry.recording, doubt) for doubt in signal.doubts]
+    for name, doubts_of_one in zip(table.recording, table.doubts, strict=True):
+        doubted += [(name, doubt) for doubt in doubts_of_one.splitlines()]
     for kind, names in by_kind(doubted).items():
         recordings = counted(len(names), "recording")
         text = f"{recordings} used with {kind} ({some(names)})"
-        is_most = len(names) >= max(3, len(data.entries) / 2)
+        is_most = len(names) >= max(3, data.usable / 2)
         if kind == LIMB_LEADS and is_most:
             key = "`signals.leads` of its card" if data.form.endswith(CARD_FORM) else "the order that its files state"
-            text += f": most of {len(data.entries)}, so the order of leads is probably wrong, correct {key}"
+            text += f": most of {data.usable}, so the order of leads is probably wrong, correct {key}"
         doubts.append(text)
     cut = data.segmentation
-    if padded := sum(cut.is_padded(signal.samples, signal.fs) for signal in data.signals):
+    if padded := int(cut.is_padded(table.samples, table.fs).sum()):
         recordings = counted(padded, "recording")
         doubts.append(f"{recordings} shorter than {cut.seconds:g} s, lengthened by zeros")
     for text in doubts:
         yield Finding((data.name,), "warning", text, in_tables=True)
-    yield from two_groups(data, "rate", [f"{signal.fs:g} Hz" for signal in data.signals])
-    yield from two_groups(data, "length", [f"{signal.samples / signal.fs:g} s" for signal in data.signals])
+    yield from two_rates(data)
 
 
 def by_kind(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Collect recordings with the details of their reasons by kind, given as pairs (recording, kind: details)."""
-    groups: dict[str, list[str]] = {}
+    pairs = []
     for recording, reason in reasons:
         kind, colon, details = reason.partition(":")
-        groups.setdefault(kind, []).append(f"{recording}{colon}{details}")
-    return groups
+        pairs.append((kind, f"{recording}{colon}{details}"))
+    return grouped(pairs)
 
 
-def two_groups(data: Prepared, fact: str, values: Sequence[str]) -> Iterator[Finding]:
-    """Warn where two values, neither of them rare, are those of nearly all recordings: two sources may be mixed."""
-    common = Counter(values).most_common(2)
+def two_rates(data: Prepared) -> Iterator[Finding]:
+    """Warn where two sampling rates, neither of them rare, are those of nearly all recordings."""
+    rates = data.recordings.fs.tolist()
+    common = Counter(rates).most_common(2)
     if len(common) < 2:
         return
     (first, many), (second, few) = common
-    if few >= max(3, len(values) / 10) and many + few >= 0.9 * len(values):
-        pairs = zip(data.entries, values, strict=True)
-        names = some([entry.recording for entry, value in pairs if value == second])
-        text = f"recordings have two {fact}s, {first} ({many}) and {second} ({few}: {names})"
+    if few >= max(3, len(rates) / 10) and many + few >= 0.9 * len(rates):
+        pairs = zip(data.recordings.recording, rates, strict=True)
+        names = some([name for name, rate in pairs if rate == second])
+        text = f"recordings have two rates, {first:g} Hz ({many}) and {second:g} Hz ({few}: {names})"
         yield Finding((data.name,), "warning", f"{text}: if one is wrong, two sources are mixed")
 
 
@@ -209,7 +208,7 @@ def copies(recordings: Sequence[Recorded]) -> Iterator[Finding]:
     A recording in two tasks of a dataset is a copy of itself only where that is a leak. Near copies are never more than
     a warning.
     """
-    of_digest = grouped((recording.signal.digest, recording) for recording in recordings)
+    of_digest = grouped((recording.digest, recording) for recording in recordings)
     groups = [(group, "") for group in of_digest.values() if len(group) > 1]
     groups += [([*of_digest[a], *of_digest[b]], NEAR) for a, b in near_copies(recordings)]
     equal = []
@@ -244,7 +243,7 @@ def near_copies(recordings: Sequence[Recorded]) -> list[tuple[str, str]]:
     Different signals of correlation r are taken for near copies with a chance of 3 (1 - arccos(r) / pi)^64: 7e-5 at
     .885. Among 4,451 real recordings, 9.9 million pairs, none was.
     """
-    outlines = {one.signal.digest: one.signal.outline for one in recordings if one.signal.outline}
+    outlines = {one.digest: one.outline for one in recordings if one.outline}
     pairs: dict[tuple[str, str], None] = {}
     for part in range(3):
         groups = grouped((outline[part], digest) for digest, outline in outlines.items())
@@ -258,10 +257,10 @@ def fact_lines(column: Column) -> Iterator[str]:
     """Say all facts of a prepared dataset, one kind a line; classes are counted under its task."""
     data = column.data
     yield f"form        {data.form}"
-    usable, patients = len(data.entries), len({entry.patient for entry in data.entries})
-    yield f"recordings  {usable + len(data.skipped)} listed; {usable} usable, of {patients} patients"
+    patients = len({*data.recordings.patient})
+    yield f"recordings  {len(data.listed)} listed; {data.usable} usable, of {patients} patients"
     yield f"{data.segmentation.unit_name + 's':<12}{data.window_count}"
-    rates = Counter(signal.fs for signal in data.signals)
+    rates = Counter(data.recordings.fs.tolist())
     rate_texts = [f"{rate:g} Hz ({count})" for rate, count in rates.items()]
     yield f"signals     {', '.join(rate_texts)}"
     if data.classes:
@@ -272,7 +271,7 @@ def fact_lines(column: Column) -> Iterator[str]:
         yield f"{column.spec.labels:<12}{', '.join(texts)}"
         for reason, count in column.left_out.items():
             remedy = "; --labels multi counts them" if reason == SEVERAL_LABELS else ""
-            yield f"left out    {count} of {len(data.entries)} recordings have {reason}{remedy}"
+            yield f"left out    {count} of {data.usable} recordings have {reason}{remedy}"
     for kind, count in skip_summary(data.skipped).items():
         yield f"skipped     {count} {kind}"
     for note in data.notes:
@@ -289,8 +288,8 @@ class SizeOfTest(NamedTuple):
 
 def size_of_test(column: Column) -> SizeOfTest:
     """Count the test patients of a column, of a cross-validation all; its data may be listed and not prepared."""
-    entries, target = column.data.entries, column.target[column.tested]  # (R', C)
-    patients = np.array([entries[number].patient for number in column.tested], dtype=np.str_)
+    target = column.target[column.tested]  # (R', C)
+    patients = np.array([column.data.recordings.patient[number] for number in column.tested], dtype=np.str_)
     number = len(np.unique(patients))
     if not number:
         return SizeOfTest(0, 0.0)
@@ -319,17 +318,8 @@ def measured_beats(dataset: Dataset, entries: Sequence[Entry]) -> list[tuple[flo
         with suppress(Unusable):
             recording = dataset.read(entry)
             if rate := heart_rate(recording.signal, recording.fs):
-                interval = round(60 * recording.fs / rate)
-                beats.append((range_of_beats(recording.signal, interval), rate))
+                beats.append((amplitude_of(recording.signal, recording.fs), rate))
     return beats
-
-
-def range_of_beats(signal: NDArray[np.float32], interval: int) -> float:
-    """Measure the QRS amplitude, mV, of (n, 12): the median over beats and leads of the range in an RR interval."""
-    moving = signal[:, np.ptp(signal, axis=0) > 0].astype(np.float64)  # (n, L)
-    whole = len(moving) // interval * interval
-    beats = moving[:whole].reshape(-1, interval, moving.shape[1])  # (beats, RR, L)
-    return float(np.median(np.ptp(beats, axis=1)))
 
 
 def heart_rate(signal: NDArray[np.float32], fs: float) -> float:
@@ -364,13 +354,9 @@ def autocorrelation(course: NDArray[np.float64]) -> NDArray[np.float64]:
     return both_ways[samples - 1 :][: samples // 2]
 
 
-def implausible(name: str, amplitude: float, rate: float, unit: str, frequency: str) -> Iterator[Finding]:
-    """Warn of a dataset's median QRS amplitude, mV, and heart rate, 1/min; with what states unit and frequency."""
-    low, high = AMPLITUDES
-    if not low <= amplitude <= high:
-        outside = f"the median QRS amplitude is {amplitude:.4g} mV, outside {low} to {high} mV"
-        yield Finding((name,), "warning", f"{outside}: {unit} is probably wrong")
+def implausible(name: str, rate: float, source: str) -> Iterator[Finding]:
+    """Warn of a dataset's median heart rate, 1/min; source: what states its sampling rate."""
     low, high = RATES
     if not low <= rate <= high:
         outside = f"the median heart rate is {rate:.4g}/min, outside {low} to {high}/min"
-        yield Finding((name,), "warning", f"{outside}: {frequency} is probably wrong")
+        yield Finding((name,), "warning", f"{outside}: {source} is probably wrong")

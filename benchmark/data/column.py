@@ -6,14 +6,15 @@ Audit, corpus, tasks, coverage, plan and report read here which classes a record
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
-from benchmark.data.prepare import Prepared, Skipped
+from benchmark.data.datasets.base import ALWAYS_TESTED
+from benchmark.data.prepare import Prepared
+from benchmark.data.recordings import NO_FOLD
 from benchmark.data.splits import (
     SIDE_OF_FOLD,
     SPLIT_SEED,
@@ -24,10 +25,11 @@ from benchmark.data.splits import (
     TaskSpec,
     by_rarest,
     labels_by_patient,
-    split_entries,
     split_into,
+    split_recordings,
 )
-from benchmark.results.arrays import Ints
+from benchmark.data.trials import Trials, scale_of, trials_of
+from benchmark.results.arrays import Bools, Ints
 
 SEVERAL_LABELS, NO_LABEL = "several labels", "no label"
 """Why a recording is on no side of a split; the first of a single-label task."""
@@ -41,13 +43,12 @@ class Column:
     """The recordings, with the labels of the task."""
     spec: TaskSpec
 
-    def counted(self, recording: Entry | Skipped) -> tuple[int, ...]:
-        """Return the classes that a recording counts for; none if the task excludes it.
+    def counted(self, labels: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the classes that a recording with these labels counts for; none if the task excludes it.
 
         `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label
         counts.
         """
-        labels = recording.labels
         if self.spec.labels == "multi":
             return labels
         if self.data.first_label_counts and self.spec.protocol == "paper":
@@ -61,7 +62,14 @@ class Column:
         A multi-label task has recordings without a class, whose dataset denies each.
         """
         denied = () if self.spec.labels == "multi" else None
-        return [self.counted(entry) or (denied if entry.is_negative else None) for entry in self.data.entries]
+        recordings = self.data.recordings
+        stated = zip(recordings.labels, recordings.is_negative.tolist(), strict=True)
+        return [self.counted(labels) or (denied if is_negative else None) for labels, is_negative in stated]
+
+    @cached_property
+    def is_labelled(self) -> Bools:
+        """(R,) whether a recording may be on a side of a split."""
+        return np.array([labels is not None for labels in self.labels], bool)
 
     @cached_property
     def target(self) -> Ints:
@@ -74,50 +82,59 @@ class Column:
     @cached_property
     def split(self) -> Split:
         """Recordings of each side; of a cross-validation, those of its one split."""
-        return split_entries(self.data.entries, self.labels, self.spec)
+        return split_recordings(self.data.recordings, self.labels, self.spec)
+
+    @cached_property
+    def trials(self) -> Trials:
+        """Pseudo-trials, as the windows were kept."""
+        return trials_of(self.data, self.spec.per_trial)
+
+    def scaled_trials(self, recordings: Ints) -> Trials:
+        """Return the pseudo-trials, standardised by some recordings where the task asks for that."""
+        if self.spec.standardise != "dataset":
+            return self.trials
+        return replace(self.trials, scale=scale_of(self.data, recordings))
 
     @cached_property
     def is_cross_validated(self) -> bool:
         """Whether every patient is tested: the spec asks for it and the dataset has no folds."""
-        return self.spec.folds > 0 and all(entry.fold is None for entry in self.data.entries)
+        return self.spec.folds > 0 and bool((self.data.recordings.fold == NO_FOLD).all())
 
     @cached_property
     def tested(self) -> Ints:
         """(R',) numbers of the recordings that a cell tests: the test side, or all that have a label."""
         if not self.is_cross_validated:
             return self.split.test
-        return np.flatnonzero([labels is not None for labels in self.labels])
+        return np.flatnonzero(self.is_labelled)
 
     def split_of_part(self, part: Part) -> Split:
         """Return the split whose test side is one part of a cross-validation."""
         side_of = part.dealing.sides(part.number)
         sides: list[list[int]] = [[], [], []]
         for index in self.tested.tolist():
-            sides[side_of[self.data.entries[index].patient]].append(index)
+            sides[side_of[self.data.recordings.patient[index]]].append(index)
         return split_into(sides)
 
     @cached_property
     def left_out(self) -> dict[str, int]:
         """Numbers of the usable recordings that are neither learned from nor scored, by the reason; no zeros."""
-        pairs = zip(self.data.entries, self.labels, strict=True)
-        stated = [entry.labels for entry, labels in pairs if labels is None]
-        unlabelled = stated.count(())
-        counts = {SEVERAL_LABELS: len(stated) - unlabelled, NO_LABEL: unlabelled}
-        return {reason: count for reason, count in counts.items() if count}
+        pairs = zip(self.data.recordings.labels, self.labels, strict=True)
+        reasons = [SEVERAL_LABELS if labels else NO_LABEL for labels, used in pairs if used is None]
+        return {reason: reasons.count(reason) for reason in (SEVERAL_LABELS, NO_LABEL) if reason in reasons}
 
     def remedy(self, empty: Sequence[int] = ()) -> str:
         """Say why classes or sides, by their numbers in `Split`, have no recording, and what may help."""
-        entries = self.data.entries
-        folds = {entry.fold for entry in entries} - {None, ALWAYS_TESTED}
-        if folds and {*empty} - {SIDE_OF_FOLD.get(fold or 0, 0) for fold in folds}:
+        recordings = self.data.recordings
+        folds = {*recordings.fold.tolist()} - {NO_FOLD, ALWAYS_TESTED}
+        if folds and {*empty} - {SIDE_OF_FOLD.get(fold, 0) for fold in folds}:
             return (
                 "the split that the dataset states (the column of `table.split` in a card) has no usable recording "
                 "there; name some, or leave the split out, and one is drawn"
             )
         if several := self.left_out.get(SEVERAL_LABELS):
             return f"--labels multi counts the {several} recordings with several labels"
-        if not any(entry.labels for entry in entries):
-            return f"none of the {len(entries)} usable recordings has a label"
+        if not any(recordings.labels):
+            return f"none of the {len(recordings)} usable recordings has a label"
         if folds and empty:
             return "the recordings that the dataset's split has there are without a label"
         return "the dataset is too small"
@@ -128,15 +145,15 @@ class Column:
         A class can be scored that has a training and a test recording; of a multi-label task also a test recording
         without it. A multi-label task needs one such class, a single-label task two.
         """
-        pairs = zip(self.data.entries, self.labels, strict=True)
-        usable = [entry for entry, labels in pairs if labels is not None and entry.fold != ALWAYS_TESTED]
-        with_fold = {entry.fold is not None: entry for entry in usable}
-        if len(with_fold) == 2:
-            return f"recording {with_fold[False].recording} has no official fold, others of its dataset have"
+        recordings = self.data.recordings
+        is_split = self.is_labelled & (recordings.fold != ALWAYS_TESTED)  # (R,)
+        without = np.flatnonzero(is_split & (recordings.fold == NO_FOLD))
+        if 0 < len(without) < is_split.sum():
+            return f"recording {recordings.recording[without[-1]]} has no official fold, others of its dataset have"
         sizes = {name: len(recordings) for name, recordings in split.titled().items()}
         if empty := [name for name, size in sizes.items() if not size]:
             counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
-            remedy = self.remedy([[*sizes].index(name) for name in empty])
+            remedy = self.remedy([number for number, side in enumerate(split) if not len(side)])
             return f"no labelled recording for {' and '.join(empty)} ({counts}): {remedy}"
         is_multi = self.spec.labels == "multi"
         trained = self.target[split.train].sum(axis=0)  # (C,)
@@ -157,14 +174,13 @@ class Column:
         """
         data, per_trial = self.data, self.spec.per_trial
         too_few = f"fewer than {per_trial} {data.segmentation.unit_name}s"
-        recordings: list[tuple[Entry | Skipped, str]] = []
-        for entry, count in zip(data.entries, data.trials_of_each(per_trial), strict=True):
-            recordings.append((entry, "" if count else too_few))
-        recordings += [(skip, skip.reason.partition(":")[0]) for skip in data.skipped]
+        why = ["" if count else too_few for count in data.trials_of_each(per_trial).tolist()]
+        why += [reason.partition(":")[0] for reason in data.skipped.reason]
         reasons: list[dict[str, str]] = [{} for _ in data.classes]  # patient -> first reason, '' if scored
-        for recording, reason in sorted(recordings, key=lambda pair: bool(pair[1])):
-            for label in self.counted(recording):
-                reasons[label].setdefault(recording.patient, reason)
+        recordings = zip(why, data.listed.patient, data.listed.labels, strict=True)
+        for reason, patient, labels in sorted(recordings, key=lambda recording: bool(recording[0])):
+            for label in self.counted(labels):
+                reasons[label].setdefault(patient, reason)
         counts = {}
         for name, of_class in zip(data.classes, reasons, strict=True):
             unscored = {patient: reason for patient, reason in of_class.items() if reason}
@@ -185,7 +201,8 @@ def dealing_of(columns: Sequence[Column], seed: int) -> Dealing:
     """
     labels_of: dict[str, set[Label]] = {}
     for number, column in enumerate(columns):
-        of_column = labels_by_patient(column.data.entries, column.labels, column.tested.tolist(), number)
+        patients = [*column.data.recordings.patient]
+        of_column = labels_by_patient(patients, column.labels, column.tested.tolist(), number)
         for patient, labels in of_column.items():
             labels_of.setdefault(patient, set()).update(labels)
     random = np.random.default_rng([SPLIT_SEED, seed])

@@ -1,155 +1,36 @@
-"""The corpus of a pretraining: pseudo-trials of windows on disk, pairs of them, and the batches of an epoch.
+"""The corpus of a pretraining: pairs of windows of its pseudo-trials, and the batches of an epoch.
 
-A pseudo-trial is `per_trial` consecutive windows of a recording; it gives half as many pairs per epoch for every
-method, one of a single window gives one. `neighbor`: two windows that follow each other (PMQ, Segment(t, t + 2 dt));
+A pseudo-trial (benchmark.data.trials) gives half as many pairs per epoch as it has windows for every method, one of a
+single window gives one. `neighbor`: two windows that follow each other (PMQ, Segment(t, t + 2 dt));
 `same`: one window twice; `patient`: a window and one of another recording of the patient (PCLR), else another one of
 the same recording. Windows stay in their memory map, and a thread reads those of the next batches while an update runs.
 What a batch holds is drawn on the CPU from the seed of its step, so that every device trains on the same batches, and a
-run goes on from any step to the same bits. Pseudo-trials of heartbeats are standardised as a whole (PMQ, COMET), once
-per number K of windows, and kept beside the windows in trials-K.f16.
+run goes on from any step to the same bits.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
-from benchmark.data.column import column_of
-from benchmark.data.damage import remember, stamp_of
-from benchmark.data.datasets.base import LEADS, DatasetError, Entry
-from benchmark.data.heartbeats import normalise_trials
-from benchmark.data.prepare import Prepared, memory_map
+from benchmark.data.column import Column
+from benchmark.data.datasets.base import DatasetError
 from benchmark.data.report_text import embed_reports, has_text
-from benchmark.data.splits import TaskSpec
+from benchmark.data.trials import Trials
 from benchmark.machine import LARGE, stream
-from benchmark.results.arrays import AnyFloats, Halves, Ints
-from benchmark.results.files import replacing
+from benchmark.results.arrays import Ints
 from methods.base import Batch, Batching, Pairing
 
 AHEAD = 2
 """Batches that are read ahead of the update."""
-CHUNK = 128
-"""Pseudo-trials that are standardised at a time."""
-
-
-class Scale(NamedTuple):
-    """Scalar mean and deviation, mV, of all samples and leads, as in the PTB-XL benchmark (Strodthoff et al. 2021)."""
-
-    mean: float
-    deviation: float
-
-    def applied(self, signal: AnyFloats) -> Halves:
-        """Standardise signals of any shape, in float32."""
-        return ((signal.astype(np.float32) - np.float32(self.mean)) / np.float32(self.deviation)).astype(np.float16)
-
-
-def scale_of(prepared: Prepared, recordings: Ints) -> Scale:
-    """Return mean and deviation (ddof 0) over all samples of some recordings; (0, 1) of nothing or of zeros."""
-    count, total, squares = 0, 0.0, 0.0
-    for number in recordings:
-        values = prepared.windows_of(int(number)).astype(np.float64)
-        count += values.size
-        total += float(values.sum())
-        squares += float(np.square(values).sum())
-    mean = total / max(count, 1)
-    return Scale(mean, float(np.sqrt(max(0.0, squares / max(count, 1) - mean * mean))) or 1.0)
-
-
-@dataclass(frozen=True)
-class Trials:
-    """T pseudo-trials of a prepared dataset, in the order of its recordings."""
-
-    maps: tuple[Halves, ...]
-    """(n, 12) memory maps in which they lie; several for a corpus of several datasets."""
-    start: Ints
-    """(T,) first sample of each, in the maps one after the other."""
-    recording: Ints
-    """(T,) index into the prepared entries."""
-    patient: Ints
-    """(T,) patients numbered from 0 in order of first appearance in the prepared entries."""
-    window: int
-    """S, samples of a window."""
-    per_trial: int
-    """P, windows of a pseudo-trial."""
-    scale: Scale | None = None
-    """Mean and deviation that standardise the windows when they are read; None: they are not standardised."""
-
-    def take(self, trial: Ints, first: Ints | int = 0, windows: int = 1) -> Halves:
-        """Return (n, windows * S, 12) consecutive samples of numbered pseudo-trials, each from its given sample on."""
-        length, start, begin = windows * self.window, self.start[trial] + first, 0
-        taken = np.empty((len(start), length, len(LEADS)), np.float16)
-        for samples in self.maps:
-            inside = (start >= begin) & (start < begin + max(len(samples), 1))  # (n,)
-            if inside.any():
-                stretches = sliding_window_view(samples, (length, len(LEADS)))[:, 0]  # (stretches, length, 12)
-                taken[inside] = stretches[start[inside] - begin]
-            begin += len(samples)
-        return taken if self.scale is None else self.scale.applied(taken)
-
-    def windows(self, index: Ints) -> Halves:
-        """Return (n, S, 12) numbered windows: trial * per_trial + position in the pseudo-trial."""
-        trial, position = np.divmod(index, self.per_trial)  # (n,), (n,)
-        return self.take(trial, position * self.window)
-
-    def windows_in(self, trial: Ints) -> Ints:
-        """Number the windows of whole pseudo-trials."""
-        return (trial[:, None] * self.per_trial + np.arange(self.per_trial)).ravel()
-
-
-def trials_of(prepared: Prepared, per_trial: int) -> Trials:
-    """Return the pseudo-trials of `per_trial` windows; those left over at a recording's end are dropped."""
-    cut, count = prepared.segmentation, prepared.trials_of_each(per_trial)  # (R,)
-    recording = np.repeat(np.arange(len(count)), count)  # (T,)
-    position = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) in its recording
-    first = prepared.first_window[recording]  # (T,) item of its recording
-    maps, start = [prepared.windows.reshape(-1, len(LEADS))], first * cut.samples_per_item
-    start = start + position * cut.step(per_trial)  # (T,)
-    if prepared.members:
-        parts = [(trials_of(data, per_trial), used) for data, used in prepared.members]
-        maps = [part.maps[0] for part, _ in parts]
-        begin = np.cumsum([0, *map(len, maps)])[:-1]
-        used_starts = [part.start[np.isin(part.recording, used)] for part, used in parts]
-        start = np.concatenate([one + at for one, at in zip(used_starts, begin, strict=True)])  # (T,)
-    elif cut.standardises_trials:
-        maps = [normalised_trials(prepared, first + position * per_trial, per_trial)]
-        start = np.arange(len(recording)) * per_trial * cut.samples  # (T,)
-    _, seen, number = np.unique([entry.patient for entry in prepared.entries], return_index=True, return_inverse=True)
-    patient = np.argsort(np.argsort(seen))[number]  # (R,) by first appearance
-    return Trials(tuple(maps), start, recording, patient[recording], cut.samples, per_trial)
-
-
-def normalised_trials(prepared: Prepared, first: Ints, per_trial: int) -> Halves:
-    """Write (n, 12) pseudo-trials of the given first windows, one after the other, and map them.
-
-    They are written once, to a temporary name that is renamed, with their digest (benchmark.data.damage).
-    """
-    path: Path = prepared.folder / f"trials-{per_trial}.f16"
-    shape = len(first) * per_trial * prepared.segmentation.samples, len(LEADS)
-    if not path.is_file() or path.stat().st_size != 2 * shape[0] * shape[1]:
-        content = hashlib.sha256()
-        with replacing(path) as file:
-            for chunk in np.split(first, range(CHUNK, len(first), CHUNK)):
-                windows = prepared.windows[(chunk[:, None] + np.arange(per_trial)).ravel()]  # (CHUNK * P, S, L)
-                trials = normalise_trials(windows, per_trial).astype(np.float16).tobytes()
-                content.update(trials)
-                file.write(trials)
-        remember(path, content.hexdigest(), stamp_of(path))
-    return memory_map(path, shape)
-
-
-def scaled(trials: Trials, prepared: Prepared, spec: TaskSpec, recordings: Ints) -> Trials:
-    """Return the pseudo-trials, standardised by mean and deviation of some recordings where the task asks for that."""
-    return replace(trials, scale=scale_of(prepared, recordings)) if spec.standardise == "dataset" else trials
 
 
 class PatientIndex(NamedTuple):
@@ -306,55 +187,41 @@ class Corpus:
                 yield Batch(x[0], x[-1], ids[0], ids[1], ids[2], text)
 
 
-def corpus_trials(prepared: Prepared, spec: TaskSpec, recordings: Ints | None = None) -> tuple[Ints, Ints]:
-    """Number the pseudo-trials to pretrain on, and their recordings, (T,) each.
+def pretrained_recordings(column: Column, recordings: Ints | None = None) -> Ints:
+    """Number those of some recordings that have a pseudo-trial, ascending.
 
-    Those of given recordings; by default all of a dataset without labels, else those of its training part, none where
-    it cannot be split.
+    By default of all of a dataset without labels, else of its training part, none where it cannot be split.
     """
-    count = prepared.trials_of_each(spec.per_trial)  # (R,)
-    recording = np.repeat(np.arange(len(count)), count)  # (T,)
     if recordings is None:
-        recordings = column_of(prepared, spec).split.train if prepared.classes else recording
-    trials = np.flatnonzero(np.isin(recording, recordings))
-    return trials, recording[trials]
-
-
-def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
-    """Return the recordings of `corpus_trials`."""
-    return [prepared.entries[r] for r in np.unique(corpus_trials(prepared, spec)[1])]
+        recordings = column.split.train if column.data.classes else np.arange(column.data.usable)
+    return recordings[column.data.trials_of_each(column.spec.per_trial)[recordings] > 0]
 
 
 def corpus_of(
-    prepared: Prepared,
-    spec: TaskSpec,
-    device: torch.device,
-    text_embedder: str | None = None,
-    recordings: Ints | None = None,
+    column: Column, device: torch.device, text_embedder: str | None = None, recordings: Ints | None = None
 ) -> Corpus:
-    """Return the corpus of `corpus_trials`; with an embedder, of the recordings with a report, and its embedding.
+    """Return the corpus of `pretrained_recordings`; with an embedder, of those with a report, and its embedding.
 
     Raises DatasetError if no recording is usable.
     """
-    chosen, recording = corpus_trials(prepared, spec, recordings)  # (T,), (T,)
-    if not len(chosen):
+    data, used = column.data, pretrained_recordings(column, recordings)  # (R,)
+    if not len(used):
         raise DatasetError(
-            f"{prepared.title}: no recording to pretrain on has the {spec.per_trial} "
-            f"{prepared.segmentation.unit_name}s of a pseudo-trial: lower pretrain.beats_per_trial"
+            f"{data.title}: no recording to pretrain on has the {column.spec.per_trial} "
+            f"{data.segmentation.unit_name}s of a pseudo-trial: lower pretrain.beats_per_trial"
         )
-    used, text = np.unique(recording), None  # (R,)
-    if text_embedder is not None:
-        used = np.array([r for r in used if has_text(prepared.entries[r].report)], np.int64)  # (R',)
-        if not len(used):
-            remedy = "leave out the methods that learn from text"
-            raise DatasetError(f"{prepared.title}: no recording has a report; {remedy}")
-        with_text = np.isin(recording, used)
-        chosen, recording = chosen[with_text], recording[with_text]
-        reports = [prepared.entries[r].report for r in used]
-        vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
-        text = torch.from_numpy(vectors[np.searchsorted(used, recording)]).to(device)  # (T, E)
-    trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, used)
-    return Corpus(trials, chosen, device, prepared.segmentation.kind == "recordings", text)
+    reports = [data.recordings.report[r] for r in used] if text_embedder else []
+    if text_embedder:
+        has_report = [has_text(report) for report in reports]
+        used, reports = used[has_report], list(compress(reports, has_report))  # (R',)
+    if not len(used):
+        raise DatasetError(f"{data.title}: no recording has a report; leave out the methods that learn from text")
+    trials, text = column.scaled_trials(used), None
+    chosen = np.flatnonzero(np.isin(trials.recording, used))  # (T,)
+    if text_embedder:
+        vectors = embed_reports(reports, text_embedder, cache=data.folder, device=device)  # (R', E)
+        text = torch.from_numpy(vectors[np.searchsorted(used, trials.recording[chosen])]).to(device)  # (T, E)
+    return Corpus(trials, chosen, device, data.segmentation.kind == "recordings", text)
 
 
 class EpochShape(NamedTuple):

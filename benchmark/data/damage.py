@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from benchmark.results.files import digested_json, file_digest, naming, read_digested_json, write_atomic
 
-WINDOWS, INDEX = "windows.f16", "index.json"
+WINDOWS, INDEX = "windows.f16", "index.safetensors"
 DIGESTED = ".digest"
 
 

@@ -38,10 +38,8 @@ SHORTEST = 0.4
 REFRACTORY = 75
 """Samples, 0.3 s; a peak that follows the last one within this time is dropped."""
 
-Whole = Positions
 
-
-def find_r_peaks(cleaned: Doubles) -> list[Whole]:
+def find_r_peaks(cleaned: Doubles) -> list[Positions]:
     """Find the samples of the R peaks of each lead of (L, n), a filtered ECG at 250 Hz; a lead may have none.
 
     A QRS complex is where the smoothed slope exceeds 1.5 times its own average, its R peak its most prominent maximum.
@@ -51,7 +49,7 @@ def find_r_peaks(cleaned: Doubles) -> list[Whole]:
     return [spaced(peaks[(lead == number) & (peaks >= 0)]) for number in range(len(cleaned))]
 
 
-def fused_r_peaks(cleaned: Doubles) -> Whole:
+def fused_r_peaks(cleaned: Doubles) -> Positions:
     """Find the samples (n,) of the R peaks of (L, n) at 250 Hz: medians over the leads within each complex."""
     _, begin, end = complexes(np.abs(np.gradient(cleaned, axis=1)).mean(axis=0, keepdims=True))  # (Q,)
     leads = len(cleaned)
@@ -61,7 +59,7 @@ def fused_r_peaks(cleaned: Doubles) -> Whole:
     return spaced(centres[np.isfinite(centres)].astype(np.intp))
 
 
-def complexes(slope: Doubles) -> tuple[Whole, Whole, Whole]:
+def complexes(slope: Doubles) -> tuple[Positions, Positions, Positions]:
     """Find lead, first sample and end of every QRS complex of (L, n), (Q,) each, lead by lead.
 
     They are long enough, and not cut off at the ends of the recording.
@@ -78,7 +76,7 @@ def complexes(slope: Doubles) -> tuple[Whole, Whole, Whole]:
     return lead[enough], begin[enough], end[enough]
 
 
-def most_prominent(cleaned: Doubles, lead: Whole, begin: Whole, end: Whole) -> Whole:
+def most_prominent(cleaned: Doubles, lead: Positions, begin: Positions, end: Positions) -> Positions:
     """Find the most prominent local maximum between begin and end of each of Q stretches, -1 where it has none.
 
     The stretches come in order and do not touch. Prominence is that of the stretch alone; of equal ones the first
@@ -99,7 +97,7 @@ def most_prominent(cleaned: Doubles, lead: Whole, begin: Whole, end: Whole) -> W
     return best
 
 
-def spaced(peaks: Whole) -> Whole:
+def spaced(peaks: Positions) -> Positions:
     """Return those of the peaks (k,) that come more than 0.3 s after the last one, or after sample 0."""
     accepted = [0]
     for peak in peaks.tolist():

@@ -5,21 +5,21 @@ task `rhythm` and tests all recordings of LUDB that no encoder was pretrained on
 are the same where `CONCEPTS` says so, or where two cards name them alike; of Chapman's four groups of rhythms, which
 hold more than their names say, only sinus bradycardia.
 
-    cache/KEY/index.json    as of a prepared dataset, with the folder of each dataset and the numbers of its recordings
+    cache/KEY/index.safetensors    as of a prepared dataset, with folder and numbers of recordings of each dataset
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from benchmark.data.column import Column, column_of
-from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo, Entry, rows_beside
-from benchmark.data.prepare import Prepared
+from benchmark.data.datasets.base import DatasetError, DatasetInfo, rows_beside
+from benchmark.data.prepare import NO_WINDOWS, Prepared
+from benchmark.data.recordings import NO_FOLD, Row, table_of
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
 from benchmark.data.tasks import DatasetTask, tasks_of
 from benchmark.results.arrays import Ints
@@ -29,14 +29,14 @@ from benchmark.results.names import AT, DEFAULT_TASK
 JOIN = "+"
 """Between the names of the datasets in that of a corpus: 'ptb-xl+chapman'."""
 TRAINING_FOLD = 1
-CONCEPTS: dict[str, dict[str, str]] = {}
-for _row in rows_beside(__file__, "concepts.csv"):
-    _concept = _row.pop("concept")
-    CONCEPTS[_concept] = {key: name for key, name in _row.items() if name}
-"""Concept -> dataset, or its task where classes of its tasks differ -> class. A card's class has the concept's name."""
+CONCEPTS = {row.pop("concept"): row for row in rows_beside(__file__, "concepts.csv")}
+"""Concept -> dataset, or its task where classes of its tasks differ -> class, '' for none.
+
+A card's class has the concept's name.
+"""
 Member = tuple[Prepared, Ints]
 """A dataset, and numbers of its recordings, ascending."""
-Mark = tuple[tuple[int, ...], int | None]
+Mark = tuple[tuple[int, ...], int]
 """Labels and fold of a recording."""
 
 
@@ -57,17 +57,16 @@ def join(
     determines, beside the datasets, which recordings and marks these are, as values of JSON; None for all recordings.
     """
     title = title or " + ".join(data.title for data, _ in members)
-    entries: list[Entry] = []
-    signals = []
+    rows: list[Row] = []
     for data, numbers in members:
-        prefix = f"{data.dataset_name}/"
         for number in numbers:
-            labels, fold = marks[len(entries)] if marks else ((), None)
-            entries.append(renamed(data.entries[number], prefix, labels, fold))
-            signals.append(data.signals[number])
-    if not entries:
+            row = data.recordings.row(number)
+            labels, fold = marks[len(rows)] if marks else ((), NO_FOLD)
+            row |= {name: f"{data.dataset_name}/{row[name]}" for name in ("recording", "patient", "path")}
+            row |= {"labels": labels, "fold": fold, "is_negative": False}
+            rows.append(row)
+    if not rows:
         raise DatasetError(f"{title}: all recordings belong to validation or test parts")
-    count = np.concatenate([np.diff(data.first_window)[numbers] for data, numbers in members])  # (R,)
     sources = [[data.name, data.fingerprint] for data, _ in members]
     fingerprint = digest([name, classes, sources, chosen_by])
     segmentation = members[0][0].segmentation
@@ -77,27 +76,12 @@ def join(
         classes=classes,
         form=" + ".join(data.form for data, _ in members),
         simulated=any(data.simulated for data, _ in members),
-        windows=np.empty((0, segmentation.samples_per_item, len(LEADS)), np.float16),
-        first_window=np.concatenate([[0], np.cumsum(count)]),
-        entries=tuple(entries),
-        signals=tuple(signals),
-        skipped=(),
+        listed=table_of(rows),
         fingerprint=fingerprint,
+        windows=NO_WINDOWS,
         folder=cache / digest([fingerprint, [data.folder.name for data, _ in members]]),
         segmentation=segmentation,
         members=tuple(members),
-    )
-
-
-def renamed(entry: Entry, prefix: str, labels: tuple[int, ...], fold: int | None) -> Entry:
-    """Return a recording under other labels and another fold, its names with the prefix of its dataset."""
-    return Entry(
-        recording=prefix + entry.recording,
-        patient=prefix + entry.patient,
-        path=prefix + entry.path,
-        labels=labels,
-        report=entry.report,
-        fold=fold,
     )
 
 
@@ -152,23 +136,19 @@ def concept_of(column: DatasetTask, label: str) -> str:
     return label.lower()
 
 
-class Seen(NamedTuple):
-    """Patients who are pretrained on, and whom a transport does not test."""
-
-    patients: set[str]
-    chosen_by: object
-    """What determines them, as values of JSON; None for none."""
-
-
-def transported(transport: Transport, learned: Column, tested: Prepared, seen: Seen, cache: Path) -> Prepared:
+def transported(
+    transport: Transport, learned: Column, tested: Prepared, cache: Path, *, seen: Collection[str], seen_by: object
+) -> Prepared:
     """Join the recordings that are learned on and those that are tested.
 
-    tested: the dataset under its task; its labels count as those that are learned. seen: in what is tested. Raises
-    DatasetError where either has no recording.
+    tested: the dataset under its task; its labels count as those that are learned. seen: its patients who are
+    pretrained on, and not tested. seen_by: what determines them, as values of JSON; None for none. Raises DatasetError
+    where either has no recording.
     """
     spec, split = learned.spec, learned.split
     learning = {int(r): TRAINING_FOLD for r in split.train} | {int(r): VALIDATION_FOLD for r in split.validation}
-    testing = {r: TEST_FOLD for r, entry in enumerate(tested.entries) if entry.patient not in seen.patients}
+    patients = enumerate(tested.recordings.patient)
+    testing = {r: TEST_FOLD for r, patient in patients if patient not in seen}
     members, marks, concepts_of_ends = [], [], []
     pairs = (learned, learning), (column_of(tested, spec), testing)
     for end, (column, folds) in zip(transport.ends, pairs, strict=True):
@@ -191,5 +171,5 @@ def transported(transport: Transport, learned: Column, tested: Prepared, seen: S
         title=transport.title,
         classes=transport.classes,
         marks=marks,
-        chosen_by=[concepts_of_ends, spec.dividing(), seen.chosen_by],
+        chosen_by=[concepts_of_ends, spec.dividing(), seen_by],
     )

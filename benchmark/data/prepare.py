@@ -1,15 +1,14 @@
 """Recordings become one memory-mapped array of windows with an index, made in parallel and held in a cache.
 
-    cache/KEY/windows.f16      (N, S, 12) float16, heartbeats, recording after recording; of whole
-                               recordings (N, 1, 12), sample after sample
-    cache/KEY/index.json       recordings, their signals in brief, first windows, skipped recordings, fingerprint
-    cache/KEY/*.digest         the digest of each file (benchmark.data.damage)
+    cache/KEY/windows.f16          (N, S, 12) float16, heartbeats, recording after recording; of whole
+                                   recordings (N, 1, 12), sample after sample
+    cache/KEY/index.safetensors    the table of recordings (benchmark.data.recordings), fingerprint and other facts
+    cache/KEY/*.digest             the digest of each file (benchmark.data.damage)
 
 KEY is a hash of what is read, known before a signal is opened: listing, sizes and times of the files, segmentation and
 package versions; of a simulated dataset its settings. The fingerprint is a hash of what the windows are computed from,
 and results depend on it alone: data that were copied or touched are prepared once more, and recognised as equal. No
-window enters it, since processors round differently. The index also says of each signal what the audit compares
-(`benchmark.data.signals`).
+window enters it, since processors round differently.
 """
 
 from __future__ import annotations
@@ -20,31 +19,32 @@ import io
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, get_type_hints
 
 import numpy as np
-from pydantic import TypeAdapter
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 from threadpoolctl import threadpool_limits
 
 from benchmark.data.damage import INDEX, WINDOWS, remember, remove_damaged, stamp_of
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, DatasetInfo, Entry, Listing, Unusable
+from benchmark.data.recordings import Recordings, Row, row_of, table_from, table_of
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.data.signals import SignalFacts, outline_of, signal_digest, signal_doubts
+from benchmark.data.signals import outline_of, signal_digest, signal_doubts
 from benchmark.process import shared_map
 from benchmark.results.arrays import Halves, Ints
-from benchmark.results.files import KEY_LENGTH, digest, naming, read_json, temporary_name, write_atomic
+from benchmark.results.files import KEY_LENGTH, digest, naming, temporary_name, write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
-INDEX_FORMAT = 15
+INDEX_FORMAT = 16
 """Raised with every change of the index's content; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
@@ -54,32 +54,22 @@ WORTH_A_WORKER = 256
 """Least recordings per process: starting one takes as long as some 100 recordings."""
 
 
-@dataclass(frozen=True)
-class Skipped:
-    """One recording that is in the dataset's tables and not in the prepared data."""
-
-    recording: str
-    patient: str
-    """The recording's name if it was ruled out by the tables alone."""
-    labels: tuple[int, ...]
-    """Class indices it would have counted for, from which the coverage of classes is computed."""
-    reason: str
-    """Kind, colon, details of this recording."""
-    statements: tuple[str, ...] = ()
-    """As those of an entry."""
-
-
-def skip_summary(skipped: Iterable[Skipped]) -> dict[str, int]:
+def skip_summary(skipped: Recordings) -> dict[str, int]:
     """Count the recordings of each kind of reason (the part before the colon), the most frequent first."""
-    return dict(Counter(skip.reason.partition(":")[0] for skip in skipped).most_common())
+    return dict(Counter(reason.partition(":")[0] for reason in skipped.reason).most_common())
 
 
-def write_skipped(skipped: Mapping[str, Sequence[Skipped]], path: Path) -> None:
+def write_skipped(skipped: Mapping[str, Recordings], path: Path) -> None:
     """Write one line per skipped recording of every dataset, given by name: dataset, recording, patient, reason."""
-    lines = [(name, skip.recording, skip.patient, skip.reason) for name, of in skipped.items() for skip in of]
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([SKIPPED_COLUMNS, *lines])  # pandas would load for it alone
+    lines = csv.writer(text, lineterminator="\n")  # pandas would load for it alone
+    lines.writerow(SKIPPED_COLUMNS)
+    for name, table in skipped.items():
+        lines.writerows(zip([name] * len(table), table.recording, table.patient, table.reason, strict=True))
     write_atomic(path, text.getvalue().encode(errors="replace"))
+
+
+NO_WINDOWS = np.empty((0, 1, len(LEADS)), np.float16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,27 +79,22 @@ class Prepared:
     name: str
     title: str
     classes: tuple[str, ...]
-    form: str
-    """The on-disk form that was read, e.g. 'records500', or 'simulated'."""
-    simulated: bool
+    listed: Recordings
+    """All recordings: the R usable ones, then those that are left out."""
+    fingerprint: str
+    """16 hex digits of the hash of what the windows are computed from; the same on every processor."""
     windows: Halves
     """(N, S, 12) memory map, standardised per recording and lead or in mV; heartbeats are zero-padded. Of whole
     recordings (N, 1, 12): an item is a sample."""
-    first_window: Ints
-    """(R + 1,) recording r has the items first_window[r] to first_window[r + 1]."""
-    entries: tuple[Entry, ...]
-    """The R usable recordings."""
-    signals: tuple[SignalFacts, ...]
-    """Facts of the signals of the R usable recordings."""
-    skipped: tuple[Skipped, ...]
-    fingerprint: str
-    """16 hex digits of the hash of what the windows are computed from; the same on every processor."""
-    folder: Path
+    folder: Path = Path()
     """Its folder in the cache."""
+    form: str = ""
+    """The on-disk form that was read, e.g. 'records500', or 'simulated'."""
+    simulated: bool = False
     warnings: tuple[str, ...] = ()
     """Warnings of the listing."""
     notes: tuple[str, ...] = ()
-    """Notes of the listing."""
+    """Notes of the listing, where it was read; other processes need none."""
     segmentation: Segmentation = HEARTBEATS
     first_label_counts: bool = False
     """Whether the first label stands for a recording in a single-label task (`datasets.base`)."""
@@ -121,6 +106,21 @@ class Prepared:
     """The joined datasets (benchmark.data.joined), in whose files the windows lie, each with the ascending numbers of
     its recordings."""
 
+    @cached_property
+    def usable(self) -> int:
+        """R."""
+        return int((np.diff(self.listed.reason.start) == 0).sum())
+
+    @cached_property
+    def recordings(self) -> Recordings:
+        """The usable recordings, R rows."""
+        return self.listed[: self.usable]
+
+    @cached_property
+    def skipped(self) -> Recordings:
+        """The recordings that are left out, with the reason."""
+        return self.listed[self.usable :]
+
     @property
     def dataset_name(self) -> str:
         """Name of the dataset, also where this is a named task of it."""
@@ -128,7 +128,7 @@ class Prepared:
 
     def trials_of_each(self, per_trial: int) -> Ints:
         """Count the pseudo-trials of `per_trial` windows of each recording, (R,); of one window: its windows."""
-        return self.segmentation.trials_in(np.diff(self.first_window), per_trial)
+        return self.segmentation.trials_in(self.recordings.windows, per_trial)
 
     def windows_of(self, recording: int) -> Halves:
         """Return the items of a numbered recording."""
@@ -136,7 +136,8 @@ class Prepared:
             if recording < len(numbers):
                 return data.windows_of(int(numbers[recording]))
             recording -= len(numbers)
-        return self.windows[self.first_window[recording] : self.first_window[recording + 1]]
+        first = self.recordings.first_window[recording]
+        return self.windows[first : first + self.recordings.windows[recording]]
 
     @property
     def window_count(self) -> int:
@@ -150,15 +151,9 @@ def unprepared(about: DatasetInfo, entries: Sequence[Entry]) -> Prepared:
         name=about.name,
         title=about.title,
         classes=about.classes,
-        form="",
-        simulated=False,
-        windows=np.empty((0, 0, 0), np.float16),
-        first_window=np.zeros(len(entries) + 1, np.int64),
-        entries=tuple(entries),
-        signals=(),
-        skipped=(),
+        listed=table_of([row_of(entry) for entry in entries]),
         fingerprint=about.name,
-        folder=Path(),
+        windows=NO_WINDOWS,
         first_label_counts=about.first_label_counts,
         how_to_get=about.how_to_get,
     )
@@ -199,7 +194,7 @@ def prepare(
             unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    return load_prepared(folder)
+    return load_noted(folder, listing)
 
 
 def cached(
@@ -227,8 +222,9 @@ def key_listing(dataset: Dataset, prefix: str = "") -> Listing | None:
     listing = dataset.listing()
     entries = tuple(entry for entry in listing.entries if entry.path.startswith(prefix))
     if prefix and not entries:
-        count = len(listing.entries)
-        raise DatasetError(f"{dataset.title}: none of {count} recordings has a path with prefix {prefix!r}")
+        raise DatasetError(
+            f"{dataset.title}: none of {len(listing.entries)} recordings has a path with prefix {prefix!r}"
+        )
     return replace(listing, entries=entries)
 
 
@@ -246,47 +242,29 @@ def cache_key(dataset: Dataset, listing: Listing | None, segmentation: Segmentat
     return content.hexdigest()[:KEY_LENGTH]
 
 
-class Cut(NamedTuple):
-    """What is prepared of an entry."""
-
-    signal: SignalFacts
-    windows: Halves
-    """(n, S, 12) windows or (n, 1, 12) samples."""
-    report: str
-    """The one that was made with the signal; '' where the entry has its own."""
-
-
-class Refused(NamedTuple):
-    """Why an entry cannot be used."""
-
-    signal: SignalFacts | None
-    """None where it could not be read."""
-    reason: str
-
-
-def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Cut | Refused]:
+def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[tuple[Halves, Row]]:
     """Read and cut some recordings, on one thread: several would wait for each other over small matrices."""
     with threadpool_limits(1):
         return [prepare_entry(dataset, segmentation, entry) for entry in entries]
 
 
-def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> Cut | Refused:
-    """Read and cut a recording."""
+def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> tuple[Halves, Row]:
+    """Return the windows (n, S, 12), or samples (n, 1, 12), of a recording and its row; none with a reason."""
+    row = row_of(entry)
+    windows = np.empty((0, segmentation.samples_per_item, len(LEADS)), np.float16)
     try:
         recording = dataset.read(entry)
+        signal, fs, is_drawn = recording.signal, recording.fs, bool(dataset.drawn_from)
+        source = digest([dataset.drawn_from, entry.path]) if is_drawn else signal_digest(signal)
+        row |= {"fs": fs, "samples": len(signal), "digest": source}
+        windows = segmentation.cut(signal, fs).astype(np.float16)  # (n, S, 12)
     except Unusable as reason:
-        return Refused(None, str(reason))
-    signal, is_drawn = recording.signal, bool(dataset.drawn_from)
-    source = digest([dataset.drawn_from, entry.path]) if is_drawn else signal_digest(signal)
-    facts = SignalFacts(recording.fs, len(signal), source)
-    try:
-        windows = segmentation.cut(signal, recording.fs).astype(np.float16)  # (n, S, 12)
-    except Unusable as reason:
-        return Refused(facts, str(reason))
+        return windows, row | {"reason": str(reason)}
+    row |= {"report": recording.report or entry.report, "windows": len(windows)}
     if not is_drawn:  # a drawn one's leads obey the laws, and it is no other recording's copy
-        doubts = (*recording.doubts, *signal_doubts(signal, recording.fs, raw=segmentation.raw))
-        facts = facts._replace(outline=outline_of(signal), doubts=doubts)
-    return Cut(facts, windows, recording.report)
+        doubts = (*recording.doubts, *signal_doubts(signal, fs, raw=segmentation.raw))
+        row |= {"outline": outline_of(signal), "doubts": "\n".join(doubts)}
+    return windows, row
 
 
 def _write(
@@ -298,56 +276,44 @@ def _write(
     on_progress: Callable[[int, int], None],
 ) -> None:
     """Write windows and index of a listing into an empty folder."""
-    entries, facts, first_window = list[Entry](), list[SignalFacts](), [0]  # of the usable recordings
-    skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
-    signals: list[SignalFacts | None] = []
+    rows: list[Row] = []
     content, count = hashlib.sha256(), len(listing.entries)
     chunks = [listing.entries[start : start + CHUNK] for start in range(0, count, CHUNK)]
     mapped = shared_map(partial(prepare_entries, dataset, segmentation), chunks, min(workers, count // WORTH_A_WORKER))
     with open(folder / WINDOWS, "wb") as file, closing(mapped):
-        for done, (entry, outcome) in enumerate(zip(listing.entries, chain.from_iterable(mapped), strict=True), 1):
-            signals.append(outcome.signal)
-            if isinstance(outcome, Refused):
-                skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome.reason, entry.statements))
-            else:
-                content.update(outcome.windows.tobytes())
-                file.write(outcome.windows.tobytes())
-                entries.append(replace(entry, report=outcome.report or entry.report))
-                facts.append(outcome.signal)
-                first_window.append(first_window[-1] + len(outcome.windows))
-            on_progress(done, count)
+        for windows, row in chain.from_iterable(mapped):
+            content.update(windows.tobytes())
+            file.write(windows.tobytes())
+            rows.append(row)
+            on_progress(len(rows), count)
     remember(folder / WINDOWS, content.hexdigest(), stamp_of(folder / WINDOWS))
+    ruled_out: list[Row] = [{"recording": name, "patient": name, "reason": reason} for name, reason in listing.skipped]
     prepared = replace(
-        unprepared(dataset, entries),
+        unprepared(dataset, ()),
         form=listing.form,
         simulated=bool(dataset.drawn_from),
-        first_window=np.array(first_window),
-        signals=tuple(facts),
-        skipped=tuple(skipped),
-        fingerprint=fingerprint_of(dataset, listing, segmentation, signals),
+        listed=table_of(sorted([*ruled_out, *rows], key=lambda row: "reason" in row)),
+        fingerprint=fingerprint_of(dataset, listing, segmentation, rows),
         folder=folder,
         warnings=listing.warnings,
-        notes=listing.notes,
         segmentation=segmentation,
     )
     write_index(prepared)
 
 
-def fingerprint_of(
-    dataset: Dataset, listing: Listing, segmentation: Segmentation, signals: Sequence[SignalFacts | None]
-) -> str:
+def fingerprint_of(dataset: Dataset, listing: Listing, segmentation: Segmentation, rows: Sequence[Row]) -> str:
     """Hash what prepared data are computed from: 16 hex digits, the same on every processor.
 
-    signals: of each entry of the listing, as it was read; None where it could not be. Of a simulated dataset the
-    settings say all. No path enters, no window, and no reason why a recording is skipped. No statement enters either: a
+    rows: of each entry of the listing, without a digest where it could not be read. Of a simulated dataset the settings
+    say all. No path enters, no window, and no reason why a recording is skipped. No statement enters either: a
     named task's labels have a fingerprint of their own (benchmark.data.tasks).
     """
     about = [dataset.name, dataset.classes, dataset.first_label_counts, asdict(segmentation), PIPELINE_VERSION]
     if dataset.drawn_from:
         return digest([*about, dataset.drawn_from])
     recordings = []
-    for entry, signal in zip(listing.entries, signals, strict=True):
-        source = None if signal is None else [signal.fs, signal.digest]
+    for entry, row in zip(listing.entries, rows, strict=True):
+        source = [row["fs"], row["digest"]] if "digest" in row else None
         about_entry = asdict(replace(entry, path="", statements=()))
         if not entry.is_negative:
             del about_entry["is_negative"]
@@ -355,13 +321,19 @@ def fingerprint_of(
     return digest([*about, recordings])
 
 
+LISTS = ("classes", "warnings")
+FACTS = ("name", "title", "form", "simulated", "fingerprint", "first_label_counts", "how_to_get", *LISTS)
+"""Facts of a prepared dataset in its index, beside the table."""
+
+
 def write_index(prepared: Prepared) -> None:
     """Write the index by which other processes open prepared data: all but the windows."""
     file = prepared.folder / INDEX
-    index = {name: value for name, value in vars(prepared).items() if name not in ("windows", "folder")}
-    index["first_window"] = prepared.first_window.tolist()
-    index["members"] = [[data.folder.name, numbers.tolist()] for data, numbers in prepared.members]
-    content = json.dumps(index, separators=(",", ":"), default=asdict).encode()
+    facts = {name: getattr(prepared, name) for name in FACTS} | {"segmentation": asdict(prepared.segmentation)}
+    facts["members"] = [data.folder.name for data, _ in prepared.members]
+    arrays = prepared.listed.arrays()
+    arrays |= {f"members.{number}": numbers for number, (_, numbers) in enumerate(prepared.members)}
+    content = save(arrays, {"facts": json.dumps(facts)})
     write_atomic(file, content)
     remember(file, hashlib.sha256(content).hexdigest(), stamp_of(file))
 
@@ -372,34 +344,37 @@ def load_prepared(folder: Path) -> Prepared:
     Its digests are not compared: `prepare` does that once a run.
     """
     try:
-        index, kinds = read_json(folder / INDEX), get_type_hints(Prepared)
-        for name in ("classes", "entries", "signals", "skipped", "warnings", "notes", "segmentation"):
-            index[name] = TypeAdapter(kinds[name]).validate_python(index[name])
-        members = tuple((open_prepared(folder.parent / name), np.array(r)) for name, r in index["members"])
-        count = 0 if members else index["first_window"][-1]
-        shape = count, index["segmentation"].samples_per_item, len(LEADS)
-        index["windows"] = memory_map(folder / WINDOWS, shape)  # (N, S, L)
-        index["first_window"] = np.array(index["first_window"], np.int64)  # (R + 1,)
-        return Prepared(**index | {"folder": folder, "members": members})
-    except (OSError, ValueError, LookupError, TypeError):
+        with safe_open(folder / INDEX, "pt") as file:  # as NumPy it would be read, and not mapped
+            facts = json.loads(file.metadata()["facts"])
+            arrays = {name: file.get_tensor(name).numpy() for name in file.keys()}  # noqa: SIM118
+        listed, segmentation = table_from(arrays), Segmentation(**facts.pop("segmentation"))
+        joined = [open_prepared(folder.parent / name) for name in facts.pop("members")]
+        members = [(data, arrays[f"members.{number}"]) for number, data in enumerate(joined)]
+        count = 0 if members else int(listed.windows.sum())
+        windows = memory_map(folder / WINDOWS, (count, segmentation.samples_per_item, len(LEADS)))  # (N, S, L)
+        facts |= {name: tuple(facts[name]) for name in LISTS}
+        return Prepared(
+            **facts,
+            segmentation=segmentation,
+            windows=windows,
+            listed=listed,
+            folder=folder,
+            members=tuple(members),
+        )
+    except (OSError, ValueError, LookupError, TypeError, SafetensorError):
         problem = f"the prepared data in {folder} are gone or damaged; the same command makes them again"
         raise FileNotFoundError(problem) from None
 
 
 def open_prepared(folder: Path) -> Prepared:
     """Load the prepared dataset in a folder once per process, and again where it was made again."""
-    return _opened(folder, made_at(folder))
+    index = folder / INDEX
+    return _opened(folder, index.stat().st_mtime_ns if index.is_file() else 0)
 
 
 @lru_cache(maxsize=4)
 def _opened(folder: Path, made_at: int) -> Prepared:
     return load_prepared(folder)
-
-
-def made_at(folder: Path) -> int:
-    """Return when a prepared dataset was made, in nanoseconds since 1970; 0 for one that is not there."""
-    index = folder / INDEX
-    return index.stat().st_mtime_ns if index.is_file() else 0
 
 
 def memory_map(path: Path, shape: tuple[int, ...]) -> Halves:

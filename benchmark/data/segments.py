@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.heartbeats import FS, WINDOW, Beats, heartbeats, resample, standardise
-from benchmark.results.arrays import AnyFloats, Floats, Halves, Ints
+from benchmark.results.arrays import AnyFloats, Bools, Doubles, Floats, Halves, Ints
 
 Kind = Literal["heartbeats", "recordings"]
 Rate = Literal[100, 250, 500]
@@ -89,9 +89,9 @@ class Segmentation:
             return 11
         return max(1, int(self.trials_in(np.array(TYPICAL_SECONDS * self.rate // self.samples_per_item), 1)))
 
-    def is_padded(self, samples: int, fs: float) -> bool:
-        """Tell whether a recording of so many samples at fs Hz was lengthened."""
-        return self.pad and int(samples * self.rate / fs) < self.samples
+    def is_padded(self, samples: Ints, fs: Doubles) -> Bools:
+        """Tell whether recordings of so many samples at fs Hz were lengthened, (R,)."""
+        return self.pad & ((samples * self.rate / fs).astype(np.int64) < self.samples)
 
     @property
     def seconds(self) -> float:

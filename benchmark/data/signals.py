@@ -8,9 +8,8 @@ few steps of float16.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,21 +35,6 @@ LARGEST_OFFSET = 8.0
 """mV; from there on, the steps of float16 are 8 uV and more."""
 
 
-class SignalFacts(NamedTuple):
-    """Facts of a recording's signal besides its windows."""
-
-    fs: float
-    """Sampling rate in Hz."""
-    samples: int
-    """Per lead."""
-    digest: str
-    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
-    outline: Sequence[int] = ()
-    """Outline of the recording (`outline_of`)."""
-    doubts: tuple[str, ...] = ()
-    """What is doubtful about it and its file: kind, colon, details."""
-
-
 def signal_digest(signal: Floats) -> str:
     """Hash (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter.
 
@@ -69,7 +53,7 @@ def outline_of(signal: Floats) -> list[int]:
     edges = np.linspace(0, len(signal), PARTS + 1)  # in samples
     means = np.diff([np.interp(edges, np.arange(len(signal)), lead) for lead in integral.T]).T  # (parts, 12)
     sums = (means - means.mean(axis=0)).ravel() @ outline_factors()  # (192,)
-    return np.packbits(sums > 0).view(">u8").tolist()
+    return np.packbits(sums > 0).view(">i8").tolist()
 
 
 @lru_cache

@@ -19,7 +19,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, Entry, SplitBy, grouped
+from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, SplitBy, grouped
+from benchmark.data.recordings import NO_FOLD, Recordings
 from benchmark.results.arrays import Ints
 from benchmark.results.names import Pool
 
@@ -63,13 +64,8 @@ class TaskSpec:
 
     def dividing(self) -> dict[str, Any]:
         """Return what determines the sides of a dataset's recordings, beside the dataset."""
-        return {
-            "version": SPLIT_VERSION,
-            "labels": self.labels,
-            "protocol": self.protocol,
-            "sides": self.sides,
-            "folds": self.folds,
-        }
+        settings = {name: getattr(self, name) for name in ("labels", "protocol", "sides", "folds")}
+        return {"version": SPLIT_VERSION, **settings}
 
 
 SPLIT_VERSION = 2
@@ -92,7 +88,7 @@ Label = tuple[int, int]
 
 
 class Split(NamedTuple):
-    """Indices into the entries that were split, each ascending."""
+    """Numbers of the recordings on each side, ascending."""
 
     train: Ints
     validation: Ints
@@ -108,19 +104,20 @@ def split_into(sides: Sequence[list[int]]) -> Split:
     return Split(*(np.array(sorted(side), np.int64) for side in sides))
 
 
-def split_entries(entries: Sequence[Entry], labels: Sequence[tuple[int, ...] | None], spec: TaskSpec) -> Split:
+def split_recordings(recordings: Recordings, labels: Sequence[tuple[int, ...] | None], spec: TaskSpec) -> Split:
     """Split the recordings of a dataset; a side may be empty, and all are where only some have an official fold.
 
     labels: the classes that each recording counts for; None for one on no side.
     """
     labelled = [index for index, classes in enumerate(labels) if classes is not None]
-    usable = [index for index in labelled if entries[index].fold != ALWAYS_TESTED]
-    by_name = sorted(usable, key=lambda index: entries[index].recording)
-    folds = {entries[index].fold for index in usable}
-    if folds - {None}:
+    fold_of = recordings.fold.tolist()
+    usable = [index for index in labelled if fold_of[index] != ALWAYS_TESTED]
+    by_name = sorted(usable, key=[*recordings.recording].__getitem__)
+    folds = {fold_of[index] for index in usable}
+    if folds - {NO_FOLD}:
         sides: list[list[int]] = [[], [], []]
-        for index in usable if None not in folds else ():
-            sides[SIDE_OF_FOLD.get(entries[index].fold or 0, 0)].append(index)
+        for index in usable if NO_FOLD not in folds else ():
+            sides[SIDE_OF_FOLD.get(fold_of[index], 0)].append(index)
     elif spec.sides == "shuffled":
         sides = _shuffled(by_name)
     elif spec.protocol == "paper":
@@ -128,19 +125,19 @@ def split_entries(entries: Sequence[Entry], labels: Sequence[tuple[int, ...] | N
         of_class = grouped((first[index], [index]) for index in by_name)  # the authors' order in each first class
         sides = _last_tenths(of_class.values())
     else:
-        sides = _last_tenths(_drawn_patients(entries, labels, usable))
-    tested_too = [index for index in labelled if entries[index].fold == ALWAYS_TESTED]
+        sides = _last_tenths(_drawn_patients([*recordings.patient], labels, usable))
+    tested_too = [index for index in labelled if fold_of[index] == ALWAYS_TESTED]
     return split_into((sides[0], sides[1], [*sides[2], *tested_too]))
 
 
 def _drawn_patients(
-    entries: Sequence[Entry], labels: Sequence[tuple[int, ...] | None], usable: Sequence[int]
+    patient: Sequence[str], labels: Sequence[tuple[int, ...] | None], usable: Sequence[int]
 ) -> list[list[list[int]]]:
     """Recordings of each patient, of the patients of each class in a random order."""
     random = np.random.default_rng(SPLIT_SEED)
-    recordings = grouped((entries[index].patient, index) for index in usable)
+    recordings = grouped((patient[index], index) for index in usable)
     groups = []
-    for patients in by_rarest(labels_by_patient(entries, labels, usable)):
+    for patients in by_rarest(labels_by_patient(patient, labels, usable)):
         order = random.permutation(len(patients))
         groups.append([recordings[patients[position]] for position in order])
     return groups
@@ -157,12 +154,12 @@ def _shuffled(rest: list[int]) -> list[list[int]]:
 
 
 def labels_by_patient(
-    entries: Sequence[Entry], labels: Sequence[tuple[int, ...] | None], recordings: Iterable[int], column: int = 0
+    patient: Sequence[str], labels: Sequence[tuple[int, ...] | None], recordings: Iterable[int], column: int = 0
 ) -> dict[str, set[Label]]:
-    """Collect the labels of each patient of some recordings."""
+    """Collect the labels of each patient of some recordings, by the patient of every recording."""
     labels_of: dict[str, set[Label]] = {}
     for index in recordings:
-        of_patient = labels_of.setdefault(entries[index].patient, set())
+        of_patient = labels_of.setdefault(patient[index], set())
         of_patient.update((column, label) for label in labels[index] or ())
     return labels_of
 

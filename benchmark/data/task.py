@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from benchmark.data.column import Column
-from benchmark.data.corpus import Trials, scaled, trials_of
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.segments import zero_missing_leads
 from benchmark.data.splits import Part, labelled_subset
+from benchmark.data.trials import Trials
 from benchmark.machine import LARGE
 from benchmark.results.arrays import Ints, Texts
 from benchmark.results.files import digest
@@ -52,7 +52,7 @@ class Windows:
     @cached_property
     def recordings(self) -> list[str]:
         """Names of the recordings, sorted."""
-        return sorted(set(self.recording.tolist()))
+        return np.unique(self.recording).tolist()
 
     def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Return signals (b, S, L) and targets (b, C) to train on, of numbered windows (b,)."""
@@ -124,7 +124,7 @@ class Task:
         for split, side in self.sides().items():
             counts[f"{split}_windows"] = len(side)
             counts[f"{split}_recordings"] = len(side.recordings)
-            counts[f"{split}_patients"] = len(set(side.patient.tolist()))
+            counts[f"{split}_patients"] = len(np.unique(side.patient))
         return counts
 
 
@@ -153,14 +153,14 @@ class Sides:
     def windows(self, index: Ints) -> Windows:
         """Return the numbered windows with their labels."""
         recording = self.trials.recording[index // self.trials.per_trial]  # (n,)
-        entries = [self.column.data.entries[r] for r in recording]
+        recordings = self.column.data.recordings
         return Windows(
             signal=torch.from_numpy(zero_missing_leads(self.trials.windows(index), self.column.spec.leads)).to(
                 self.device
             ),
             target=torch.from_numpy(self.column.target[recording]).float().to(self.device),
-            recording=np.array([entry.recording for entry in entries], dtype=np.str_),
-            patient=np.array([entry.patient for entry in entries], dtype=np.str_),
+            recording=np.array([recordings.recording[r] for r in recording], dtype=np.str_),
+            patient=np.array([recordings.patient[r] for r in recording], dtype=np.str_),
         )
 
     def crops(self, recordings: Ints) -> Crops:
@@ -202,15 +202,14 @@ def sides_for_tasks(column: Column, *, device: torch.device, tested: bool = True
     tested: False leaves the test side empty without reading a window of it. part: of a cross-validation the part that
     is tested.
     """
-    prepared, spec = column.data, column.spec
     split = column.split if part is None else column.split_of_part(part)
     recordings = split._asdict() | ({} if tested else {"test": split.test[:0]})
-    trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
+    trials = column.scaled_trials(split.train)
     numbers, problems = {}, []
     for side, chosen in recordings.items():
         numbers[side] = np.flatnonzero(np.isin(trials.recording, chosen))
         if len(chosen) and not len(numbers[side]):
-            too_few = f"fewer than {spec.per_trial} {prepared.segmentation.unit_name}s"
+            too_few = f"fewer than {column.spec.per_trial} {column.data.segmentation.unit_name}s"
             problems.append(f"no {side} window: its recordings have {too_few} each")
     if not problems and (problem := column.problem(split, is_scored=tested)):
         problems = [problem]
@@ -316,16 +315,16 @@ def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, Ints]:
 
     The two windows lie a quarter from either end: heartbeats at the ends of a recording may be cut off.
     """
-    prepared, spec, split = tasks[0].data, tasks[0].spec, tasks[0].split
+    split, per_trial = tasks[0].split, tasks[0].spec.per_trial
     unseen = split.validation
-    if prepared.dataset_name not in corpora:
+    if tasks[0].data.dataset_name not in corpora:
         unseen = np.concatenate([split.train, unseen])
     for column in tasks:
         unseen = np.setdiff1d(unseen, column.tested)
-    trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
+    trials = tasks[0].scaled_trials(split.train)
     chosen = np.flatnonzero(np.isin(trials.recording, unseen))  # (T,)
     _, start, count = np.unique(trials.recording[chosen], return_index=True, return_counts=True)  # (R,), (R,)
-    first, size = chosen[start] * spec.per_trial, count * spec.per_trial  # (R,), (R,) windows
+    first, size = chosen[start] * per_trial, count * per_trial  # (R,), (R,) windows
     first, size = first[size > 1], size[size > 1]
     quarter = size // 4
     return trials, np.stack([first + quarter, first + size - 1 - quarter], axis=1)

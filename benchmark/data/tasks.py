@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
-from pathlib import Path
 
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import Entry, NamedTask
-from benchmark.data.prepare import Prepared, Skipped, made_at, open_prepared
+from benchmark.data.datasets.base import NamedTask
+from benchmark.data.prepare import Prepared
+from benchmark.data.recordings import number_column
 from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK
 
@@ -60,33 +59,27 @@ def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[DatasetTa
     return (*columns, *(DatasetTask(name) for name in datasets if AT in name))
 
 
+@lru_cache(maxsize=32)
 def of_task(prepared: Prepared, column: DatasetTask) -> Prepared:
-    """Return a prepared dataset under a task: the same windows with the task's labels and a fingerprint of both."""
+    """Return a prepared dataset under a task: the same windows with the task's labels and a fingerprint of both.
+
+    It is the same object for the same data and task.
+    """
     task = column.named
     if task is None:
         return prepared
-    entries = tuple(replace(entry, labels=task.labels(entry)) for entry in prepared.entries)
-    skipped = tuple(replace(skip, labels=task.labels(skip)) for skip in prepared.skipped)
+    listed = prepared.listed
+    stated = zip(listed.labels, listed.statements, strict=True)
+    labels = [task.labels(numbers, codes.splitlines()) for numbers, codes in stated]
     # Whether a recording is used may depend on the processor: labels are hashed whatever became of it.
-    labels = {one.recording: one.labels for one in chain[Entry | Skipped](entries, skipped) if one.labels}
+    by_name = {name: numbers for name, numbers in zip(listed.recording, labels, strict=True) if numbers}
     return replace(
         prepared,
         name=column.name,
         title=f"{prepared.title} {column.task}",
         classes=task.classes,
-        entries=entries,
-        skipped=skipped,
-        fingerprint=digest([prepared.fingerprint, column.task, task.classes, labels]),
+        listed=replace(listed, labels=number_column(labels)),
+        fingerprint=digest([prepared.fingerprint, column.task, task.classes, by_name]),
         first_label_counts=False,
         dataset=prepared.name,
     )
-
-
-def open_task_view(folder: Path, column: DatasetTask) -> Prepared:
-    """Open the prepared dataset in a folder under a task, as `open_prepared`. Raises FileNotFoundError."""
-    return _task_view(folder, column, made_at(folder))
-
-
-@lru_cache(maxsize=4)
-def _task_view(folder: Path, column: DatasetTask, made_at: int) -> Prepared:
-    return of_task(open_prepared(folder), column)

@@ -16,7 +16,7 @@ from benchmark.data.column import Column, column_of
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import SPLIT_VERSION, Part, TaskSpec
 from benchmark.data.task import Sides, Task, sides_for_tasks, task_on
-from benchmark.data.tasks import open_task_view
+from benchmark.data.tasks import of_task
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine import computer
 from benchmark.results.files import digest
@@ -75,7 +75,7 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
     config = with_settings(context.config, cell.variant.settings)
     task, is_tested = config.data.column(cell.dataset), cell.evaluation != VALIDATION
     spec = spec_of(config, cell.evaluation, task.name)
-    data = open_task_view(context.folders[cell.dataset], task)
+    data = of_task(open_prepared(context.folders[cell.dataset]), task)
     column = column_of(data, spec)
     inputs = CellInput(cell, config, context)
     folds = folds_of(inputs, column, known)
@@ -210,7 +210,7 @@ def merged(data: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome], *
     digests = [fold.digests() for fold in folds]
     if len(folds) == 1:
         return Merged(predictions, {"training": training[0], "counts": counts[0]}, digests[0])
-    number_of = {entry.recording: number for number, entry in enumerate(data.entries)}
+    number_of = {name: number for number, name in enumerate(data.recordings.recording)}
     order = np.argsort([number_of[name] for name in predictions.recording], kind="stable")
     counted = {}
     for name in counts[0]:
@@ -290,7 +290,7 @@ def provenance(inputs: CellInput, prepared: Prepared) -> dict[str, Any]:
     further = ("aeon", "numba") if inputs.cell.evaluation == "minirocket" else ()
     return {
         "config": inputs.config.model_dump(mode="json"),
-        "data": source_facts(prepared) | {"form": prepared.form, "recordings": len(prepared.entries)},
+        "data": source_facts(prepared) | {"form": prepared.form, "recordings": prepared.usable},
         "corpus": dict(inputs.context.corpus) if trained else {},
         **computer(inputs.context.device, inputs.context.precision, *further),
         "results_versions": results_versions(inputs.cell),

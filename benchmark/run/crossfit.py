@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from benchmark.config.config import Config
 from benchmark.data.column import Column, column_of, dealing_of
-from benchmark.data.prepare import Prepared
+from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import Part
-from benchmark.data.tasks import open_task_view
+from benchmark.data.tasks import of_task
 from benchmark.results.files import digest
 from benchmark.results.store import Store
 
@@ -45,10 +45,14 @@ def crossfitted(config: Config, views: Mapping[str, Prepared]) -> Columns:
     return {} if datasets.isdisjoint(config.data.corpora) else columns
 
 
+def opened_views(config: Config, folders: Mapping[str, Path]) -> dict[str, Prepared]:
+    """Open the columns of a config, by name. Raises FileNotFoundError."""
+    return {column.name: of_task(open_prepared(folders[column.name]), column) for column in config.data.columns()}
+
+
 def opened_columns(config: Config, folders: Mapping[str, Path]) -> Columns:
     """Open the columns that are cross-fitted. Raises FileNotFoundError."""
-    views = {column.name: open_task_view(folders[column.name], column) for column in config.data.columns()}
-    return crossfitted(config, views)
+    return crossfitted(config, opened_views(config, folders))
 
 
 def dealt_by(columns: Columns, seed: int) -> list[Any]:
@@ -72,8 +76,12 @@ class Origin(NamedTuple):
 
 def origins_of(corpus: Prepared) -> list[Origin]:
     """Return the origin of each recording of a corpus, in its order."""
-    members = corpus.members or ((corpus, np.arange(len(corpus.entries))),)
-    return [Origin(data.dataset_name, int(r), data.entries[r].patient) for data, numbers in members for r in numbers]
+    members = corpus.members or ((corpus, np.arange(corpus.usable)),)
+    origins = []
+    for data, numbers in members:
+        patients = data.recordings.patient
+        origins += [Origin(data.dataset_name, number, patients[number]) for number in numbers.tolist()]
+    return origins
 
 
 def corpus_of_part(corpus: Prepared, columns: Columns, part: Part) -> NDArray[np.int64]:

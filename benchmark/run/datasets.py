@@ -16,16 +16,17 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
 from benchmark.data.audit import Finding, audit
 from benchmark.data.column import NO_LABEL, Column, column_of
-from benchmark.data.corpus import pretrained_entries, trials_of
+from benchmark.data.corpus import pretrained_recordings
 from benchmark.data.datasets import find_root, refuse_unfinished
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.datasets.card import Card
-from benchmark.data.joined import JOIN, Seen, datasets_in, is_transport, join, transport_of, transported
+from benchmark.data.joined import JOIN, datasets_in, is_transport, join, transport_of, transported
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import HELD_OUT
 from benchmark.data.tasks import DatasetTask, of_task
+from benchmark.data.trials import trials_of
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
@@ -95,22 +96,22 @@ def prepare_data(
         )
     unlabelled = column_of(prepared, config.column_spec()).left_out.get(NO_LABEL)
     if dataset.classes and unlabelled:
-        usable = len(prepared.entries)
-        note(console, f"{dataset.title}: {unlabelled} of {usable} usable recordings have no label")
+        note(console, f"{dataset.title}: {unlabelled} of {prepared.usable} usable recordings have no label")
     return prepared
 
 
 def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
     """Join the corpus and the transports of several datasets each. Raises DatasetError for an empty one."""
     joins, corpora = [], config.data.corpora
-    trained = {name: pretrained_entries(prepared[name], config.corpus_spec()) for name in corpora}
+    spec = config.corpus_spec()
+    trained = {name: pretrained_recordings(column_of(prepared[name], spec)) for name in corpora}
     if len(corpora) == 1:
         corpus = prepared[config.data.pretrain]
     else:
         members = [(prepared[name], untested(config, prepared[name])) for name in corpora]
         chosen_by = []
         for data, numbers in members:
-            trained[data.name] = [data.entries[number] for number in numbers]
+            trained[data.name] = numbers
             for column in withheld_by(config, data):
                 chosen_by.append([column.data.fingerprint, column.spec.dividing()])
         corpus = join(config.data.pretrain, members, cache, chosen_by=chosen_by)
@@ -129,12 +130,12 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
         transport = transport_of(name, config.data.source)
         learned, tested = (of_task(prepared[end.dataset], end) for end in transport.ends)
         # A transport tests nobody who is pretrained on.
-        seen = Seen(set(), None)
+        seen, seen_by = set[str](), None
         if tested.dataset_name in trained:
-            patients = {entry.patient for entry in trained[tested.dataset_name]}
-            seen = Seen(patients, [corpus.fingerprint, config.corpus_spec().content()])
+            seen = {tested.recordings.patient[number] for number in trained[tested.dataset_name]}
+            seen_by = [corpus.fingerprint, spec.content()]
         column = column_of(learned, config.column_spec(learned.name))
-        joins.append(transported(transport, column, tested, seen, cache))
+        joins.append(transported(transport, column, tested, cache, seen=seen, seen_by=seen_by))
     return joins
 
 
@@ -146,13 +147,13 @@ def untested(config: Config, data: Prepared) -> Ints:
     columns = withheld_by(config, data)
     # Of a column that is tested in parts the encoder of each part sees others (benchmark.run.crossfit).
     if not data.classes or any(column.is_cross_validated for column in columns):
-        return np.arange(len(data.entries))
-    train, held_out = set[int](), set[str]()
+        return np.arange(data.usable)
+    train, held_out, patients = set[int](), set[str](), data.recordings.patient
     for column in columns:
         train.update(column.split.train.tolist())
         for number in (*column.split.validation, *column.split.test):
-            held_out.add(data.entries[number].patient)
-    return np.array([number for number in sorted(train) if data.entries[number].patient not in held_out], np.int64)
+            held_out.add(patients[number])
+    return np.array([number for number in sorted(train) if patients[number] not in held_out], np.int64)
 
 
 def withheld_by(config: Config, data: Prepared) -> list[Column]:
@@ -169,7 +170,7 @@ def withheld_by(config: Config, data: Prepared) -> list[Column]:
 def patients_of(config: Config, name: str) -> Iterator[str]:
     """Say that each recording of a user's data counts as a patient where no card says whose it is."""
     card = config.data.cards.get(name)
-    if isinstance(card, Card) and not card.states_patients:
+    if isinstance(card, Card) and not card.patients:
         yield "not stated (`table.patient` of its card), so every recording counts as a patient of its own"
 
 
@@ -188,7 +189,7 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> Judgement:
     findings = audit_of(config, prepared, names)
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
     corpus = prepared[config.data.pretrain]
-    usable = len(corpus.entries)
+    usable = corpus.usable
     if corpus.classes:
         usable = len(column_of(corpus, config.corpus_spec()).split.train)
     if corpus.name in fatal and not usable:
@@ -228,8 +229,8 @@ def too_short(column: Column) -> Iterator[Finding]:
     """Warn where more than a tenth of a column's recordings have too few windows to be scored."""
     data, per_trial = column.data, column.spec.per_trial
     short = np.count_nonzero(data.trials_of_each(per_trial) == 0)
-    if short > len(data.entries) / 10:
-        text = f"{short} of {len(data.entries)} recordings have fewer than {per_trial} heartbeats"
+    if short > data.usable / 10:
+        text = f"{short} of {data.usable} recordings have fewer than {per_trial} heartbeats"
         remedy = "are neither labelled nor scored: lower finetune.beats_per_trial"
         yield Finding((data.name,), "warning", f"{text} and {remedy}", in_tables=True)
 
@@ -290,7 +291,7 @@ def external_forms(
             parts = [make(by_name[member], cut) for member in members]
             form = parts[0]
             if len(parts) > 1:
-                form = join(name, [(part, np.arange(len(part.entries))) for part in parts], form.folder.parent)
+                form = join(name, [(part, np.arange(part.usable)) for part in parts], form.folder.parent)
                 write_index(form)
             forms[variant.method_name, name] = form
     return forms
@@ -343,11 +344,11 @@ def external_facts(
 
 def corpus_facts(corpus: Prepared, in_parts: Columns, config: Config) -> dict[str, Any]:
     """Collect facts of the corpus, and count what is pretrained on; where it is cross-fitted, in the first part."""
-    used = pretrained_entries(corpus, config.corpus_spec())
+    used = pretrained_recordings(column_of(corpus, config.corpus_spec()))
     if in_parts:
         first_part = parts_of(in_parts, config.seeds[0])[0]
-        used = [corpus.entries[number] for number in corpus_of_part(corpus, in_parts, first_part)]
-    patients = {entry.patient for entry in used}
+        used = corpus_of_part(corpus, in_parts, first_part)
+    patients = {corpus.recordings.patient[number] for number in used}
     counts = {"used_recordings": len(used), "used_patients": len(patients)}
     return {**facts_of(corpus), "name": corpus.name, **counts}
 
@@ -371,8 +372,8 @@ def facts_of(prepared: Prepared) -> dict[str, Any]:
         "form": prepared.form,
         "simulated": prepared.simulated,
         "fingerprint": prepared.fingerprint,
-        "recordings": len(prepared.entries),
-        "patients": len({entry.patient for entry in prepared.entries}),
+        "recordings": prepared.usable,
+        "patients": len({*prepared.recordings.patient}),
         "skipped": skip_summary(prepared.skipped),
     }
 

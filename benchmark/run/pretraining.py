@@ -13,18 +13,17 @@ from torch import Tensor
 
 from benchmark.config.config import Config, with_settings
 from benchmark.data.column import Column, column_of
-from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of, pretrained_entries
+from benchmark.data.corpus import Corpus, corpus_of, epoch_shape, pairs_of, pretrained_recordings
 from benchmark.data.joined import is_transport
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.task import ProbeWindows, probe_windows
-from benchmark.data.tasks import open_task_view
 from benchmark.external import ExternalWindows
 from benchmark.machine import computer, seed_torch
 from benchmark.results.files import Damaged, write_atomic
 from benchmark.results.names import ERROR, HEALTH_AGAIN, RECORD_FILE, WINDOWS_SHA256
 from benchmark.results.store import Store, record_bytes
 from benchmark.run.costs import encoder_costs
-from benchmark.run.crossfit import SEEN, corpus_of_part, names_seen, opened_columns, parts_of
+from benchmark.run.crossfit import SEEN, corpus_of_part, names_seen, opened_columns, opened_views, parts_of
 from benchmark.run.grid import STATISTICS, Context, Grid, Pretraining
 from benchmark.run.progress import progress_file
 from benchmark.run.rows import source_of
@@ -58,10 +57,7 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
         windows, learned = windows_of_twin(pretraining, config, context)
         estimate_statistics(method.exported(), windows)
     elif not pretraining.variant.external:
-        columns = {
-            column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()
-        }
-        probe = probe_windows_of(config, columns, device)
+        probe = probe_windows_of(config, opened_views(config, context.folders), device)
         if method.trains:
             learned = train(pretraining, method, probe, config, context)
         else:
@@ -102,15 +98,16 @@ def corpus_for(
     pretraining: Pretraining, method: PretrainMethod, config: Config, context: Context
 ) -> tuple[Corpus, int, dict[str, Any]]:
     """Return the corpus of an encoder, its pairs with recordings that have no report, and whom a part has seen."""
-    spec, recordings = config.corpus_spec(), None
-    prepared = open_prepared(context.folders[config.data.pretrain])
+    column, recordings = column_of(open_prepared(context.folders[config.data.pretrain]), config.corpus_spec()), None
+    data, per_trial = column.data, column.spec.per_trial
     if pretraining.part is not None:
         columns = opened_columns(config, context.folders)
-        recordings = corpus_of_part(prepared, columns, parts_of(columns, pretraining.seed)[pretraining.part])
+        recordings = corpus_of_part(data, columns, parts_of(columns, pretraining.seed)[pretraining.part])
     embedder = config.pretrain.text_embedder if method.needs_text else None
-    corpus = corpus_of(prepared, spec, context.device, embedder, recordings)
-    pairs = len(corpus_trials(prepared, spec, recordings)[0]) * pairs_of(spec.per_trial)
-    seen = {} if recordings is None else {SEEN: names_seen(prepared, corpus.recording.tolist())}
+    corpus = corpus_of(column, context.device, embedder, recordings)
+    trials = data.trials_of_each(per_trial)[pretrained_recordings(column, recordings)]
+    pairs = int(trials.sum()) * pairs_of(per_trial)
+    seen = {} if recordings is None else {SEEN: names_seen(data, corpus.recording.tolist())}
     return corpus, pairs, seen
 
 
@@ -119,17 +116,18 @@ def windows_of_twin(
 ) -> tuple[Iterator[Tensor], dict[str, Any]]:
     """Return the corpus in batches of an untrained twin's windows, and whom a part has seen."""
     assert pretraining.external_windows is not None, f"{pretraining.name}: its windows were not prepared"
-    prepared, spec = open_prepared(context.folders[config.data.pretrain]), config.corpus_spec()
+    prepared = open_prepared(context.folders[config.data.pretrain])
     seen: dict[str, Any] = {"health": []}
-    used = pretrained_entries(prepared, spec)
+    used = pretrained_recordings(column_of(prepared, config.corpus_spec()))
     if pretraining.part is not None:
         columns = opened_columns(config, context.folders)
-        numbers = corpus_of_part(prepared, columns, parts_of(columns, pretraining.seed)[pretraining.part])
-        used = [prepared.entries[number] for number in numbers]
-        seen[SEEN] = names_seen(prepared, numbers.tolist())
-    names = {(entry.recording, entry.patient) for entry in used}
+        used = corpus_of_part(prepared, columns, parts_of(columns, pretraining.seed)[pretraining.part])
+        seen[SEEN] = names_seen(prepared, used.tolist())
+    table = prepared.recordings
+    names = {(table.recording[number], table.patient[number]) for number in used}
     form = open_prepared(pretraining.external_windows)
-    recordings = [n for n, entry in enumerate(form.entries) if (entry.recording, entry.patient) in names]
+    pairs = zip(form.recordings.recording, form.recordings.patient, strict=True)
+    recordings = [number for number, pair in enumerate(pairs) if pair in names]
     windows = ExternalWindows(form, config.column_spec().leads)
     return batches_of(np.array(recordings, np.int64), windows.signals, context.device), seen
 

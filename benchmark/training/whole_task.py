@@ -14,9 +14,10 @@ import numpy as np
 import torch
 
 from benchmark.config.schema import Finetune
-from benchmark.data.corpus import Corpus, Trials
+from benchmark.data.corpus import Corpus
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.task import Task, Windows
+from benchmark.data.trials import Trials
 from benchmark.training.checkpoint import CHECKPOINT, load_encoder, save_encoder
 from benchmark.training.finetune import finetune
 from benchmark.training.pretrain import pretrain

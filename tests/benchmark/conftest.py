@@ -18,10 +18,10 @@ from benchmark.config.load import load_config
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, prepare
-from benchmark.data.signals import SignalFacts
 from benchmark.data.task import Task, Windows
 from tests.basic import BASIC
 from tests.benchmark.small_cohorts import PATIENTS, small_cohort
+from tests.benchmark.tables import table
 
 torch.set_num_threads(1)
 
@@ -109,14 +109,13 @@ def make_prepared(cohorts: dict[str, Prepared], tmp_path: Path) -> Callable[...,
             Entry(f"r{index:03}", patient, f"r{index:03}", labels, fold=fold)
             for index, (patient, labels, _, fold) in enumerate(recordings)
         )
-        first_window = np.cumsum([0, *(beats for _, _, beats, _ in recordings)]).astype(np.int64)  # (R + 1,)
-        beats = np.random.default_rng(0).normal(size=(first_window[-1], WINDOW, len(LEADS)))
+        counts, digests = [count for _, _, count, _ in recordings], [f"{name} {entry.recording}" for entry in entries]
+        beats = np.random.default_rng(0).normal(size=(sum(counts), WINDOW, len(LEADS)))
+        rates, samples = [500.0] * len(entries), [5000] * len(entries)
         return replace(
             cohorts[name],
             windows=beats.astype(np.float16),
-            first_window=first_window,
-            entries=entries,
-            signals=tuple(SignalFacts(500.0, 5000, f"{name} {entry.recording}") for entry in entries),
+            listed=table(entries, windows=counts, digest=digests, fs=rates, samples=samples),
             folder=folder,
         )
 

@@ -88,18 +88,6 @@ class Entry:
     """Whether the dataset says no to each class; another one without a label was not assessed."""
 
 
-class Listed(Protocol):
-    """A recording of the tables, usable or not."""
-
-    @property
-    def labels(self) -> tuple[int, ...]:
-        """Indices into the dataset's classes."""
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """Codes that the dataset states of it."""
-
-
 @dataclass(frozen=True)
 class NamedTask:
     """A multi-label task of a dataset."""
@@ -111,11 +99,11 @@ class NamedTask:
     """Code -> class; None: the dataset's labels are the task's."""
     sides: SplitBy = "protocol"
 
-    def labels(self, recording: Listed) -> tuple[int, ...]:
-        """Return indices into `classes` of a recording's labels, ascending; none where it has none of the task."""
+    def labels(self, stated: tuple[int, ...], codes: Iterable[str]) -> tuple[int, ...]:
+        """Return indices into `classes`, ascending, by a recording's labels and codes; none where the task has none."""
         if self.of_code is None:
-            return tuple(sorted(recording.labels))
-        names = {self.of_code[code] for code in recording.statements if code in self.of_code}
+            return tuple(sorted(stated))
+        names = {self.of_code[code] for code in codes if code in self.of_code}
         return tuple(sorted(map(self.classes.index, names)))
 
 

@@ -153,11 +153,6 @@ class Card(CardSection):
             return [self.table.patient] if isinstance(self.table.patient, str) else self.table.patient
         return [PATIENT] if PATIENT in self.signals.files else []
 
-    @property
-    def states_patients(self) -> bool:
-        """Whether it says which recordings are of one patient."""
-        return bool(self.patients)
-
     def __call__(self, root: Path) -> CardDataset:
         """Open the dataset in a folder; nothing is read yet."""
         return CardDataset(self, root)

@@ -62,12 +62,10 @@ class CPSC2018(WFDBFolder):
         first = dict(line.split(",") for line in FIRST_LABELS.read_text(encoding="ascii").split())
 
         def entry(name: str, path: str) -> Entry:
-            return self._entry(name, path, first.get(name))
+            """Make an entry with its first label before the others; codes outside the nine classes are ignored."""
+            stated = dict.fromkeys(SNOMED.get(code, code) for code in diagnosis_codes(self.root / path))
+            in_order = sorted(stated, key=lambda label: label != first.get(name))
+            labels = [self.classes.index(label) for label in in_order if label in self.classes]
+            return Entry(recording=name, patient=name, path=path, labels=tuple(labels))
 
         return make_listing(records.paths, entry, records.form, warnings=records.warnings)
-
-    def _entry(self, name: str, path: str, first: str | None) -> Entry:
-        """One recording, `first` before its other labels; codes outside the nine classes are ignored."""
-        stated = dict.fromkeys(SNOMED.get(code, code) for code in diagnosis_codes(self.root / path))
-        labels = [label for label in sorted(stated, key=lambda label: label != first) if label in self.classes]
-        return Entry(recording=name, patient=name, path=path, labels=tuple(map(self.classes.index, labels)))

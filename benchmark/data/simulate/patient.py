@@ -51,14 +51,9 @@ class Diagnosis(NamedTuple):
 DIAGNOSES = {row.pop("name"): Diagnosis(**row) for row in rows_beside(__file__, "diagnoses.csv")}
 
 
-def clash(one: str, other: str) -> bool:
-    """Tell whether one ECG cannot show two different diagnoses together, or not legibly."""
-    return other in DIAGNOSES[one].clashes.split()
-
-
 def clashes(name: str, others: Iterable[str]) -> bool:
-    """Tell whether a diagnosis clashes with one of the others."""
-    return any(clash(name, other) for other in others)
+    """Tell whether one ECG cannot show a diagnosis together with one of the others, or not legibly."""
+    return not {*others}.isdisjoint(DIAGNOSES[name].clashes.split())
 
 
 def check_diagnoses(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -67,7 +62,7 @@ def check_diagnoses(names: tuple[str, ...]) -> tuple[str, ...]:
     if unknown:
         raise ValueError(f"unknown diagnosis {unknown[0]!r}: known are {', '.join(DIAGNOSES)}")
     for one, other in combinations(names, 2):
-        if one == other or clash(one, other):
+        if one == other or clashes(one, [other]):
             raise ValueError(f"diagnoses {one!r} and {other!r} cannot stand in one ECG: drop one of them")
     return names
 

@@ -67,7 +67,7 @@ def test_a_dry_run_counts_what_is_missing(
     finish(grid.cells[0], store)
     assert "to do: 9 of 10 cells, 1 of 1 pretrainings" in lines()
     for name, data in prepared.items():
-        assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines()
+        assert f"  {name}: {data.usable} recordings, {len(data.windows)} heartbeats (counted)" in lines()
     for cell in grid.cells:
         finish(cell, store)
     assert "to do: 0 of 10 cells, 1 of 1 pretrainings" in lines(), "an encoder that is gone is made again"

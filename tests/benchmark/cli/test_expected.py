@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,14 @@ from benchmark.data.audit import side_line, size_of_test
 from benchmark.data.column import Column
 from benchmark.data.prepare import Prepared, unprepared
 from tests.benchmark.run.bench import Cohorts, SmallConfig
+from tests.benchmark.small_cohorts import small_cohort
 
 STRICT = {"data.pretrain": "chapman", "protocol": "strict", "seeds": [1, 2, 3, 4, 5]}
 
 
 def test_the_difference_to_expect_is_stated_with_its_remedy(small_config: SmallConfig, cohorts: Cohorts) -> None:
     chapman = {"chapman": cohorts["chapman"]}
-    everyone = len({entry.patient for entry in cohorts["chapman"].entries})
+    everyone = len({*cohorts["chapman"].recordings.patient})
     one_split, in_parts = small_config(STRICT), small_config(STRICT | {"data.folds": 5})
     text, finer = expectation(one_split, chapman), expectation(in_parts, chapman)
     assert "--protocol strict --set data.folds=5: with encoders pretrained elsewhere" in text
@@ -30,7 +32,9 @@ def test_the_difference_to_expect_is_stated_with_its_remedy(small_config: SmallC
     assert "each part has" not in expectation(
         small_config({**STRICT, "data.pretrain": "mimic-iv-ecg", "data.folds": 5}), chapman
     )
-    listed = unprepared(cohorts["chapman"], cohorts["chapman"].entries)  # type: ignore[arg-type]
+    usable, entries = {*cohorts["chapman"].recordings.recording}, small_cohort("chapman").listing().entries
+    about: Any = cohorts["chapman"]
+    listed = unprepared(about, [entry for entry in entries if entry.recording in usable])
     assert expectation(in_parts, {"chapman": listed}) == finer
     assert expectation(in_parts, {"chapman": unprepared(cohorts["chapman"], ())}) == ""  # type: ignore[arg-type]
     assert "twice the seeds" in expectation(

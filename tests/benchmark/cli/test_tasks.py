@@ -39,7 +39,7 @@ def test_real_recordings_under_two_tasks(real: list[str], tmp_path: Path, capsys
     sizes = "--set encoder.hidden=4 encoder.depth=2 encoder.output=8 linear.strengths=[1.0]"
     grid = f"--tasks superdiagnostic rhythm --methods random --baselines none --ratios 0.5 {SMALL} {sizes}"
     assert main([*real, *grid.split()]) == OK, capsys.readouterr()
-    assert len(list(tmp_path.glob("cache/*/index.json"))) == 1
+    assert len(list(tmp_path.glob("cache/*/index.safetensors"))) == 1
     rows = {row.dataset: row for row in rows_of(tmp_path)}
     assert set(rows) == {"ptb-xl.superdiagnostic", "ptb-xl.rhythm"}
     assert {row.labels for row in rows.values()} == {"multi"}

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.data.corpus import Corpus, Scale, Trials
+from benchmark.data.corpus import Corpus
+from benchmark.data.trials import Scale, Trials
 from methods.base import Batch
 
 

@@ -14,8 +14,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data import corpus as corpus_module
-from benchmark.data.corpus import Corpus, Scale, Trials, corpus_of, epoch_order, epoch_shape, scale_of, trials_of
+from benchmark.data import trials as trials_module
+from benchmark.data.column import Column
+from benchmark.data.corpus import Corpus, corpus_of, epoch_order, epoch_shape
 from benchmark.data.damage import digest_file
 from benchmark.data.datasets.base import Entry
 from benchmark.data.heartbeats import normalise_trials
@@ -23,7 +24,9 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.report_text import has_text
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
+from benchmark.data.trials import Scale, Trials, scale_of, trials_of
 from tests.benchmark.data.corpora import batch_of, corpus_in_memory
+from tests.benchmark.tables import table, with_cells
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -37,7 +40,7 @@ def prepared(tmp_path: Path) -> Prepared:
     """Four recordings of three patients, with 7, 2, 3 and 9 random heartbeats."""
     beats = np.random.default_rng(0).normal(size=(sum(COUNTS), 300, 12)).astype(np.float16)
     entries = tuple(Entry(f"r{index}", patient, "") for index, patient in enumerate(NAMES))
-    return Prepared("x", "X", (), "", False, beats, np.cumsum((0, *COUNTS)), entries, (), (), "", tmp_path)
+    return Prepared("x", "X", (), table(entries, windows=COUNTS), "", beats, tmp_path)
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def whole(prepared: Prepared) -> Prepared:
     lengths = (1000, 249, 700, 251)
     samples = np.random.default_rng(1).normal(0.3, 2.0, size=(sum(lengths), 1, 12)).astype(np.float16)
     crops = Segmentation("recordings", 250, 100, 125)
-    return replace(prepared, windows=samples, first_window=np.cumsum((0, *lengths)), segmentation=crops)
+    return replace(with_cells(prepared, windows=lengths), windows=samples, segmentation=crops)
 
 
 def every(trials: Trials) -> np.ndarray[Any, Any]:
@@ -55,7 +58,7 @@ def every(trials: Trials) -> np.ndarray[Any, Any]:
 
 
 def test_consecutive_beats_of_one_recording_make_a_trial(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus_module, "CHUNK", 2)
+    monkeypatch.setattr(trials_module, "CHUNK", 2)
     trials = trials_of(prepared, 3)
     assert trials.recording.tolist() == [0, 0, 2, 3, 3, 3]
     assert trials.patient.tolist() == [0, 0, 2, 0, 0, 0]  # numbered by first appearance
@@ -74,7 +77,7 @@ def test_pseudo_trials_are_written_once(prepared: Prepared, monkeypatch: pytest.
     file.write_bytes(content[:-2])
     np.testing.assert_array_equal(every(trials_of(prepared, 3)), first)
     assert file.read_bytes() == content
-    monkeypatch.delattr(corpus_module, "normalise_trials")
+    monkeypatch.delattr(trials_module, "normalise_trials")
     np.testing.assert_array_equal(every(trials_of(prepared, 3)), first)
     assert sorted(prepared.folder.iterdir()) == [file, digest_file(file)]
 
@@ -111,22 +114,22 @@ def test_standardises_as_the_ptb_xl_benchmark(make_prepared: MakePrepared, share
 
 def test_a_labelled_dataset_pretrains_on_its_training_part_alone(cohorts: Cohorts) -> None:
     ptb = cohorts["ptb-xl"]
-    corpus = corpus_of(ptb, TaskSpec(6, "single", "paper"), CPU)
+    corpus = corpus_of(Column(ptb, TaskSpec(6, "single", "paper")), CPU)
     task = make_task(ptb, TaskSpec(6, "single", "paper"), ratio=1.0, seed=41, device=CPU)
-    pretrained = {ptb.entries[recording].recording for recording in corpus.recording.tolist()}
+    pretrained = {ptb.recordings.recording[recording] for recording in corpus.recording.tolist()}
     assert pretrained == set(task.train.recording)
     assert pretrained.isdisjoint({*task.validation.recording, *task.test.recording})
 
 
 def test_text_comes_with_the_recordings_that_have_a_report(cohorts: Cohorts) -> None:
     mimic = cohorts["mimic-iv-ecg"]
-    mimic = replace(mimic, entries=[replace(mimic.entries[0], report=" - "), *mimic.entries[1:]])
-    with_report = {index for index, entry in enumerate(mimic.entries) if has_text(entry.report)}
-    corpus = corpus_of(mimic, TaskSpec(4, "single", "paper"), CPU, "tfidf")
+    mimic = with_cells(mimic, report=[" - ", *[*mimic.recordings.report][1:]])
+    with_report = {index for index, report in enumerate(mimic.recordings.report) if has_text(report)}
+    corpus = corpus_of(Column(mimic, TaskSpec(4, "single", "paper")), CPU, "tfidf")
     assert corpus.text is not None
     assert len(corpus.text) == len(corpus.recording)
     assert set(corpus.recording.tolist()) <= with_report
-    without = corpus_of(mimic, TaskSpec(4, "single", "paper"), CPU)
+    without = corpus_of(Column(mimic, TaskSpec(4, "single", "paper")), CPU)
     assert set(without.recording.tolist()) - with_report == {0}
     for recording in set(corpus.recording.tolist()):
         text = corpus.text[corpus.recording == recording]  # (t, E)

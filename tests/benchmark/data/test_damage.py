@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from benchmark.data import prepare as prepare_module
-from benchmark.data.corpus import trials_of
 from benchmark.data.damage import digest_file, spans_file, spans_of
 from benchmark.data.prepare import Prepared, open_prepared, prepare
 from benchmark.data.simulate import SimulatedDataset
+from benchmark.data.trials import trials_of
 
 DATASET = SimulatedDataset("chapman", 6)
 PER_TRIAL = 6
-FILES = ("windows.f16", "index.json", "trials-6.f16")
+FILES = ("windows.f16", "index.safetensors", "trials-6.f16")
 PREPARED, CHECKED, WRITTEN = 1e9, 2e9, 3e9
 """Seconds since 1970."""
 Change = Callable[[bytes], bytes]
@@ -72,10 +72,10 @@ ANY: dict[str, Change] = {
     "no values": lambda content: b"{}",
     "a list": lambda content: b"[]",
 }
-CHANGES = {**ANY, "other labels": lambda content: content.replace(b'"labels":[0]', b'"labels":[1]')}
+CHANGES = {**ANY, "other labels": lambda content: content.replace(b"SB", b"SR")}
 
 
-@pytest.mark.parametrize(("name", "change"), [*product(FILES, ANY), ("index.json", "other labels")])
+@pytest.mark.parametrize(("name", "change"), [*product(FILES, ANY), ("index.safetensors", "other labels")])
 def test_a_damaged_file_is_made_again(name: str, change: str, made: Prepared, folder: Path) -> None:
     whole = {name: (made.folder / name).read_bytes() for name in FILES}
     open_prepared(folder)
@@ -123,7 +123,7 @@ def test_it_may_have_been_read_since_it_was_last_whole_or_changed(
     monkeypatch.setattr("time.time", lambda: 4e9)
     prepare_again(folder)
     assert spans_of(folder) == [(since, 4e9)]
-    rewrite(folder / "index.json", b"{}", 5e9)
+    rewrite(folder / "index.safetensors", b"{}", 5e9)
     monkeypatch.setattr("time.time", lambda: 6e9)
     prepare_again(folder)
     assert spans_of(folder) == [(since, 4e9), (5e9, 6e9)]

@@ -13,16 +13,19 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.column import Column
-from benchmark.data.corpus import corpus_of, scale_of
+from benchmark.data.corpus import corpus_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.joined import CONCEPTS, Mark, Member, join, transport_of
 from benchmark.data.prepare import Prepared, open_prepared, prepare, write_index
+from benchmark.data.recordings import NO_FOLD
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import TaskSpec
 from benchmark.data.tasks import named_tasks, of_task
+from benchmark.data.trials import scale_of
 from benchmark.run.datasets import audit_run, joins_of, names_of, untested, with_columns
+from tests.benchmark.tables import rows_of
 
 SPEC = TaskSpec(2, "single", "paper")
 CPU = torch.device("cpu")
@@ -43,10 +46,10 @@ def members(make_prepared: Callable[..., Prepared], tmp_path: Path) -> list[Memb
 @pytest.mark.parametrize("raw", [False, True])
 def test_pseudo_trials_are_those_of_the_datasets_end_to_end(members: list[Member], tmp_path: Path, raw: bool) -> None:
     members = [(replace(data, segmentation=Segmentation(raw=raw)), numbers) for data, numbers in members]
-    corpus = corpus_of(join("ptb-xl+mimic-iv-ecg", members, tmp_path), SPEC, CPU)
+    corpus = corpus_of(Column(join("ptb-xl+mimic-iv-ecg", members, tmp_path), SPEC), CPU)
     assert corpus.recording.tolist() == [0, 0, 1, 2, 3, 3]
     assert corpus.patient.tolist() == [1, 1, 1, 2, 3, 3]
-    alone = [corpus_of(replace(data, classes=()), SPEC, CPU) for data, _ in members]
+    alone = [corpus_of(Column(replace(data, classes=()), SPEC), CPU) for data, _ in members]
     expected = [*alone[0].trials.take(np.array([0, 1, 4]), windows=2), *alone[1].trials.take(np.arange(3), windows=2)]
     np.testing.assert_array_equal(corpus.trials.take(corpus.chosen, windows=2), expected)
     windows = corpus.trials.take(np.array([5, 0, 3]), np.array([7, 300, 0]))
@@ -55,9 +58,9 @@ def test_pseudo_trials_are_those_of_the_datasets_end_to_end(members: list[Member
 
 def test_recordings_of_several_datasets_keep_apart(members: list[Member], tmp_path: Path) -> None:
     corpus = join("ptb-xl+mimic-iv-ecg", members, tmp_path)
-    assert [entry.patient for entry in corpus.entries] == ["ptb-xl/a", "ptb-xl/a", "mimic-iv-ecg/a", "mimic-iv-ecg/c"]
-    assert len({entry.recording for entry in corpus.entries}) == 4
-    assert {(entry.labels, entry.fold) for entry in corpus.entries} == {((), None)}
+    assert [*corpus.recordings.patient] == ["ptb-xl/a", "ptb-xl/a", "mimic-iv-ecg/a", "mimic-iv-ecg/c"]
+    assert len({*corpus.recordings.recording}) == 4
+    assert (sum(corpus.recordings.labels, ()), {*corpus.recordings.fold}) == ((), {NO_FOLD})
     assert corpus.window_count == 5 + 3 + 2 + 4
     (one, _), (other, _) = members
     values = np.concatenate([one.windows[9:12], other.windows[:2]]).astype(float)
@@ -72,13 +75,14 @@ def test_a_join_of_no_recording_is_refused(members: list[Member], tmp_path: Path
 
 def test_another_process_opens_it_from_its_folder(tmp_path: Path) -> None:
     whole = [prepare(SimulatedDataset(name, patients=3), tmp_path, workers=1) for name in ("ptb-xl", "chapman")]
-    members = [(data, np.arange(1, len(data.entries))) for data in whole]
+    members = [(data, np.arange(1, data.usable)) for data in whole]
     marks: list[Mark] = [((n % 2,), n % 3) for n in range(sum(len(numbers) for _, numbers in members))]
     joined = join("a@b", members, tmp_path, title="A", classes=("x", "y"), marks=marks)
     write_index(joined)
     again = open_prepared(joined.folder)
-    for name in ("name", "title", "classes", "fingerprint", "folder", "entries", "signals", "segmentation"):
+    for name in ("name", "title", "classes", "fingerprint", "folder", "segmentation"):
         assert getattr(again, name) == getattr(joined, name)
+    assert rows_of(again.listed) == rows_of(joined.listed)
     assert np.array_equal(again.windows_of(3), joined.windows_of(3))
     other = join("a@b", members, tmp_path, classes=("x", "y"), marks=marks, chosen_by="another split")
     assert other.fingerprint != joined.fingerprint
@@ -101,7 +105,7 @@ def test_the_classes_are_those_that_both_ends_have() -> None:
     assert (result.name, result.title) == (NAME, "PTB-XL rhythm → Chapman all")
     assert {*result.classes} == {*SHARED.values()}
     for concept, places in CONCEPTS.items():
-        for column_name, label in places.items():
+        for column_name, label in ((name, label) for name, label in places.items() if label):
             dataset, _, task = column_name.partition(".")
             tasks = named_tasks(dataset)
             classes = {*DATASETS[dataset].classes}.union(*(item.classes for item in tasks.values()))
@@ -131,16 +135,18 @@ def test_a_transport_tests_all_of_the_other_dataset(
     rhythm, tested = (of_task(cohorts[end.dataset], end) for end in transport.ends)
     split = Column(rhythm, config.column_spec("ptb-xl.rhythm")).split
     for fold, part in ((1, split.train), (9, split.validation)):
-        entries = [rhythm.entries[r] for r in part]
-        labelled = [entry for entry in entries if SHARED.keys() & {rhythm.classes[label] for label in entry.labels}]
-        of_fold = {entry.recording for entry in made.entries if entry.fold == fold}
-        assert of_fold == {f"ptb-xl/{entry.recording}" for entry in labelled}
-    labels_of = {f"chapman/{entry.recording}": {tested.classes[n] for n in entry.labels} for entry in tested.entries}
+        rows = [rhythm.recordings.row(r) for r in part]
+        labelled = [row for row in rows if SHARED.keys() & {rhythm.classes[label] for label in row["labels"]}]
+        of_fold = {row["recording"] for row in rows_of(made.recordings) if row["fold"] == fold}
+        assert of_fold == {f"ptb-xl/{row['recording']}" for row in labelled}
+    labels_of = {
+        f"chapman/{row['recording']}": {tested.classes[n] for n in row["labels"]} for row in rows_of(tested.recordings)
+    }
     concept_of = {places.get("chapman.all"): concept for concept, places in CONCEPTS.items()}
-    for entry in made.entries:
-        if entry.fold == 10:
-            concepts = {concept_of.get(label) for label in labels_of[entry.recording]}
-            assert {made.classes[label] for label in entry.labels} == concepts & {*made.classes}
+    for row in rows_of(made.recordings):
+        if row["fold"] == 10:
+            concepts = {concept_of.get(label) for label in labels_of[row["recording"]]}
+            assert {made.classes[label] for label in row["labels"]} == concepts & {*made.classes}
     assert audit_run(config, with_columns(config, {**cohorts, NAME: made}))[0] == []
 
 
@@ -149,8 +155,9 @@ def test_patients_who_are_pretrained_on_are_not_tested(
 ) -> None:
     config = small_config({"data.datasets": [NAME], "data.pretrain": ["mimic-iv-ecg", "chapman"], "protocol": "strict"})
     _, made = joins_of(config, cohorts, tmp_path)
-    pretrained = {f"chapman/{cohorts['chapman'].entries[r].recording}" for r in untested(config, cohorts["chapman"])}
-    tested = {entry.recording for entry in made.entries if entry.fold == 10}
+    names = cohorts["chapman"].recordings.recording
+    pretrained = {f"chapman/{names[r]}" for r in untested(config, cohorts["chapman"])}
+    tested = {row["recording"] for row in rows_of(made.recordings) if row["fold"] == 10}
     assert tested
     assert pretrained
     assert pretrained.isdisjoint(tested)

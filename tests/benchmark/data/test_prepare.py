@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,16 @@ from benchmark.data.datasets.wfdb_files import WFDBFolder
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.prepare import (
     Prepared,
-    Skipped,
     cached,
     key_listing,
     open_prepared,
     prepare,
 )
+from benchmark.data.recordings import row_of
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.data.signals import SignalFacts, outline_of, signal_digest, signal_doubts
+from benchmark.data.signals import outline_of, signal_digest, signal_doubts
 from benchmark.data.simulate import SimulatedDataset, cohorts
+from tests.benchmark.tables import rows_of
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +57,8 @@ def cache(tmp_path: Path) -> Path:
 
 
 def same(a: Prepared, b: Prepared) -> bool:
-    return a.fingerprint == b.fingerprint and np.array_equal(a.windows, b.windows) and a.entries == b.entries
+    tables = rows_of(a.listed), rows_of(b.listed)
+    return a.fingerprint == b.fingerprint and np.array_equal(a.windows, b.windows) and tables[0] == tables[1]
 
 
 CROPS = Segmentation("recordings", 625, stride=625)
@@ -65,23 +68,26 @@ CROPS = Segmentation("recordings", 625, stride=625)
 def test_windows_lie_recording_after_recording(dataset: CPSC2018, cache: Path, segmentation: Segmentation) -> None:
     prepared = prepare(dataset, cache, workers=1, segmentation=segmentation)
     beats = segmentation == HEARTBEATS
-    assert [entry.recording for entry in prepared.entries] == ["A0001", *(["A0002"] if not beats else []), "A0003"]
+    assert [*prepared.recordings.recording] == ["A0001", *(["A0002"] if not beats else []), "A0003"]
     assert prepared.windows.dtype == np.float16
-    for index, entry in enumerate(prepared.entries):
+    entries = {entry.recording: entry for entry in dataset.listing().entries}
+    for index, row in enumerate(rows_of(prepared.recordings)):
+        entry = entries[row["recording"]]
         recording = dataset.read(entry)
         if beats:
             expected = heartbeats(recording.signal, recording.fs).windows
         else:
             expected = CROPS.cut(recording.signal, recording.fs)
-        first, end = prepared.first_window[index : index + 2]
-        np.testing.assert_array_equal(prepared.windows[first:end], expected.astype(np.float16))
+        np.testing.assert_array_equal(prepared.windows_of(index), expected.astype(np.float16))
         content, outline = signal_digest(recording.signal), outline_of(recording.signal)
-        doubts = tuple(signal_doubts(recording.signal, 500, raw=False))
-        assert prepared.signals[index] == SignalFacts(500.0, 5000, content, outline, doubts)
+        doubts = "\n".join(signal_doubts(recording.signal, 500, raw=False))
+        facts = {"fs": 500, "samples": 5000, "digest": content, "outline": tuple(outline), "doubts": doubts}
+        assert row.items() >= (facts | row_of(entry)).items()
     assert (prepared.name, prepared.title, prepared.classes) == ("cpsc2018", "CPSC2018", CPSC2018.classes)
-    slow = Skipped("A0002", "A0002", (6,), "heart rate below 50/min: median RR 375 samples at 250 Hz")
-    missing = Skipped("A0004", "A0004", (8,), "file missing: signal")
-    assert prepared.skipped == ((slow, missing) if beats else (missing,))
+    slow = ("A0002", "A0002", (6,), "heart rate below 50/min: median RR 375 samples at 250 Hz")
+    missing = ("A0004", "A0004", (8,), "file missing: signal")
+    skipped = [itemgetter("recording", "patient", "labels", "reason")(row) for row in rows_of(prepared.skipped)]
+    assert skipped == ([slow, missing] if beats else [missing])
     if not beats:
         assert prepare(dataset, cache, workers=1).fingerprint != prepared.fingerprint
 
@@ -147,7 +153,7 @@ def test_what_changes_the_fingerprint(
     after = prepare(dataset, cache, workers=1)
     assert after.folder != before.folder
     assert (after.fingerprint == before.fingerprint) == (change == "package")
-    assert np.array_equal(after.first_window, before.first_window) or change in ("signal", "rate")
+    assert np.array_equal(after.recordings.windows, before.recordings.windows) or change in ("signal", "rate")
 
 
 def test_a_fingerprint_is_of_what_windows_are_computed_from(
@@ -175,7 +181,7 @@ def test_a_fingerprint_is_of_what_windows_are_computed_from(
     assert prepare(cohort, tmp_path / "version", workers=1).fingerprint != before[1].fingerprint
 
 
-@pytest.mark.parametrize("name", ["windows.f16", "index.json"])
+@pytest.mark.parametrize("name", ["windows.f16", "index.safetensors"])
 def test_a_cache_that_is_cut_off_or_gone_is_made_anew(dataset: CPSC2018, cache: Path, name: str) -> None:
     before = prepare(dataset, cache, workers=1)
     content = (before.folder / name).read_bytes()
@@ -195,7 +201,7 @@ def test_a_simulated_dataset_is_drawn_once(tmp_path: Path, monkeypatch: pytest.M
 
     prepared = prepare(cohort(), tmp_path, workers=1)
     assert prepared.simulated
-    assert all(entry.report for entry in prepared.entries)
+    assert all(prepared.recordings.report)
     other = prepare(cohort(report_errors=0.0), tmp_path, workers=1)
     assert other.folder != prepared.folder
     assert np.array_equal(other.windows, prepared.windows)
@@ -212,13 +218,13 @@ def test_an_interrupted_preparation_leaves_nothing_behind(dataset: CPSC2018, tmp
     with pytest.raises(KeyboardInterrupt):
         prepare(dataset, tmp_path / "cache", workers=1, on_progress=interrupt)
     assert list((tmp_path / "cache").iterdir()) == []
-    assert len(prepare(dataset, tmp_path / "cache", workers=1).entries) == 2
+    assert len(prepare(dataset, tmp_path / "cache", workers=1).recordings) == 2
 
 
 def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
     whole = prepare(dataset, tmp_path / "cache", workers=1)
-    part = prepare(dataset, tmp_path / "cache", workers=1, prefix=whole.entries[0].path[:-1] + "1")
-    assert [entry.recording for entry in part.entries] == ["A0001"]
+    part = prepare(dataset, tmp_path / "cache", workers=1, prefix=whole.recordings.path[0][:-1] + "1")
+    assert [*part.recordings.recording] == ["A0001"]
     assert not same(whole, part)
     with pytest.raises(DatasetError, match=r"none of 4 recordings .* 'elsewhere/'"):
         prepare(dataset, tmp_path / "cache", workers=1, prefix="elsewhere/")

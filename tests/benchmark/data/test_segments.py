@@ -43,9 +43,8 @@ def test_a_short_recording_is_skipped_or_lengthened_by_zeros(make_ecg: Callable[
     assert samples.shape == (1000, 1, 12)
     assert not samples[600:].any()
     np.testing.assert_allclose(samples[:600].mean(axis=0), 0, atol=1e-4)
-    assert padding.is_padded(3000, 500)
-    assert not padding.is_padded(5000, 500)
-    assert not Segmentation("recordings", 1000, 100, 500).is_padded(3000, 500)
+    assert padding.is_padded(np.array([3000, 5000]), 500).tolist() == [True, False]
+    assert not Segmentation("recordings", 1000, 100, 500).is_padded(np.array([3000]), 500).any()
     with pytest.raises(Unusable, match=r"too short: 0\.00 s"):
         padding.cut(short[:0], 500)
 

@@ -18,9 +18,11 @@ from benchmark.data.audit import judged_splits
 from benchmark.data.column import Column, dealing_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
-from benchmark.data.prepare import Prepared, Skipped
+from benchmark.data.prepare import Prepared, open_prepared
+from benchmark.data.recordings import table_of
 from benchmark.data.splits import Part, Split, TaskSpec, labelled_subset
-from benchmark.data.tasks import DatasetTask, columns_of, of_task, open_task_view, tasks_of
+from benchmark.data.tasks import DatasetTask, columns_of, of_task, tasks_of
+from tests.benchmark.tables import rows_of, table, with_cells
 
 CLASSES = ("a", "b", "c")
 PAPER = TaskSpec(6, "single", "paper")
@@ -46,7 +48,7 @@ def cohort(patients: int = 200) -> list[Entry]:
 
 def listed(entries: list[Entry]) -> Any:
     """What a split needs of a prepared dataset."""
-    return SimpleNamespace(entries=entries, classes=CLASSES, first_label_counts=False)
+    return SimpleNamespace(recordings=table(entries), classes=CLASSES, first_label_counts=False)
 
 
 def shared_patients(entries: list[Entry], split: Split) -> set[str]:
@@ -108,7 +110,7 @@ def test_what_a_recording_counts_for(labels, protocol, first, expected):
     data = listed([entry(f"r{number}", *item) for number, item in enumerate(((), (0,), (2, 1)))])
     data.first_label_counts = first
     column = Column(data, TaskSpec(6, labels, protocol))
-    assert [column.counted(item) for item in data.entries] == expected
+    assert [column.counted(item) for item in data.recordings.labels] == expected
     assert [tuple(np.flatnonzero(row)) for row in column.target] == [tuple(sorted(item)) for item in expected]
 
 
@@ -123,7 +125,7 @@ def test_a_recording_with_no_to_every_class_is_on_a_side_of_multi_label_tasks_al
     parts = judged_splits(multi) if folds else [multi.split]
     for split in parts:
         assert sorted(np.concatenate(split).tolist()) == list(range(60))
-        assert sum(data.entries[r].is_negative for r in split.test) == (4 if folds else 2)
+        assert data.recordings.is_negative[split.test].sum() == (4 if folds else 2)
     assert not multi.target[40:].any()
     assert max(map(max, single.split)) < 40
     assert (multi.left_out, single.left_out) == ({"no label": 1}, {"no label": 21})
@@ -209,10 +211,10 @@ def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_i
     tested = np.concatenate([part.test for part in parts])
     assert sorted(tested.tolist()) == list(range(120)) == column.tested.tolist()
     for part in parts:
-        assert not shared_patients(data.entries, part)
+        assert not shared_patients([*recordings, entry("none")], part)
         assert sorted([*part.train, *part.validation, *part.test]) == list(range(120))
         assert len(part.validation) == 12  # 6 of 48 patients
-        assert sum(data.entries[r].labels == (0,) for r in part.test) == 16
+        assert sum(data.recordings.labels[r] == (0,) for r in part.test) == 16
     assert f"{zlib.crc32(repr([part.test.tolist() for part in parts]).encode()):08x}" == "a128ed28"
     other = column.split_of_part(Part(dealing_of([column], seed=42), 0))
     assert other.test.tolist() != parts[0].test.tolist()
@@ -250,10 +252,10 @@ def test_a_named_task_has_names_of_its_own(cohorts: dict[str, Prepared]) -> None
 
 def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> None:
     data = cohorts["ptb-xl"]
-    first = data.entries[0]
-    other = replace(data, entries=(replace(first, statements=("AFIB",)), *data.entries[1:]))
+    other = with_cells(data, statements=["AFIB", *[*data.recordings.statements][1:]])
     assert len({data.fingerprint, of_task(data, RHYTHM).fingerprint, of_task(other, RHYTHM).fingerprint}) == 3
-    assert of_task(data, RHYTHM).fingerprint == open_task_view(data.folder, RHYTHM).fingerprint
-    skipped = Skipped(first.recording, first.patient, first.labels, "just too slow", first.statements)
-    without = replace(data, entries=data.entries[1:], skipped=(*data.skipped, skipped))
+    assert of_task(data, RHYTHM).fingerprint == of_task(open_prepared(data.folder), RHYTHM).fingerprint
+    first, *others = rows_of(data.recordings)
+    rows = [*others, *rows_of(data.skipped), first | {"reason": "just too slow"}]
+    without = replace(data, listed=table_of(rows))
     assert of_task(without, RHYTHM).fingerprint == of_task(data, RHYTHM).fingerprint

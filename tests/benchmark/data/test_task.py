@@ -16,11 +16,13 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.data.column import Column
-from benchmark.data.corpus import Scale, corpus_of, scale_of, trials_of
-from benchmark.data.prepare import Prepared, Skipped
+from benchmark.data.corpus import corpus_of
+from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import Labels, Protocol, TaskSpec
 from benchmark.data.task import ProbeWindows, Task, probe_windows, sides_for_tasks, task_on
+from benchmark.data.trials import Scale, scale_of, trials_of
+from tests.benchmark.tables import with_cells, with_skipped
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -51,15 +53,15 @@ def test_held_out_windows_are_the_same_at_every_ratio(
 def test_windows_are_the_beats_of_the_normalised_pseudo_trials_with_their_recordings_label(cohorts: Cohorts) -> None:
     chapman = cohorts["chapman"]
     task, all_trials = task_of(chapman), trials_of(chapman, 6)
-    number = {entry.recording: index for index, entry in enumerate(chapman.entries)}
+    number = {name: index for index, name in enumerate(chapman.recordings.recording)}
     first = number[task.test.recording[0]]
     expected = all_trials.take(np.flatnonzero(all_trials.recording == first))[0]
     np.testing.assert_array_equal(task.test.signal[0].numpy(), expected)
     assert task.test.signal.dtype == torch.float16
     for recording, patient, target in zip(task.test.recording, task.test.patient, task.test.target, strict=True):
-        entry = chapman.entries[number[recording]]
-        assert patient == entry.patient
-        assert target.nonzero().flatten().tolist() == list(entry.labels)
+        row = chapman.recordings.row(number[recording])
+        assert patient == row["patient"]
+        assert target.nonzero().flatten().tolist() == list(row["labels"])
 
 
 @pytest.mark.parametrize(
@@ -84,19 +86,17 @@ def test_whatever_a_task_lacks_is_noted(
 
 
 LOST = (
-    Skipped("s1", "p9", (0,), "heart rate below 50/min: median RR 320 samples at 250 Hz"),
-    Skipped("s2", "p9", (0,), "too short: 1.00 s"),
-    Skipped("s3", "p1", (0,), "NaN samples"),
-    Skipped("s4", "s4", (), "no label: empty"),
-    Skipped("s5", "p8", (0, 3), "NaN samples"),
+    {"patient": "p9", "labels": (0,), "reason": "heart rate below 50/min: median RR 320 samples at 250 Hz"},
+    {"patient": "p9", "labels": (0,), "reason": "too short: 1.00 s"},
+    {"patient": "p1", "labels": (0,), "reason": "NaN samples"},
+    {"patient": "s4", "labels": (), "reason": "no label: empty"},
+    {"patient": "p8", "labels": (0, 3), "reason": "NaN samples"},
 )
 
 
 def test_a_patient_is_lost_where_no_recording_of_the_class_is_left(make_prepared: MakePrepared) -> None:
     recordings = [("p1", (0,), 12, 1), ("p2", (0,), 5, 9), ("p3", (1,), 5, 10), ("p3", (1,), 6, 10), ("p4", (2,), 6, 1)]
-    result = Column(
-        replace(make_prepared("ptb-xl", recordings), skipped=LOST), TaskSpec(6, "single", "paper")
-    ).coverage()
+    result = Column(with_skipped(make_prepared("ptb-xl", recordings), LOST), TaskSpec(6, "single", "paper")).coverage()
     assert list(result) == ["NORM", "MI", "STTC", "CD", "HYP"]
     assert result["NORM"] == {
         "patients": 3,
@@ -179,14 +179,14 @@ def whole(make_prepared: MakePrepared) -> Prepared:
     """Six recordings of PTB-XL kept whole at 100 Hz, the fourth shorter than a crop."""
     listed = [(patient, (n % 5,), 1, fold) for n, (patient, fold) in enumerate(zip(PATIENTS, FOLDS, strict=True))]
     samples = np.random.default_rng(1).normal(0.3, 2.0, size=(sum(LENGTHS), 1, 12)).astype(np.float16)
-    first = np.cumsum((0, *LENGTHS))
-    return replace(make_prepared("ptb-xl", listed), windows=samples, first_window=first, segmentation=CROPS)
+    made = with_cells(make_prepared("ptb-xl", listed), windows=LENGTHS)
+    return replace(made, windows=samples, segmentation=CROPS)
 
 
 def test_what_is_judged_are_the_crops_at_the_stride(whole: Prepared) -> None:
     prepared, task = whole, crops_task(whole)
     assert task.counts()["test_windows"] == 7
-    first = prepared.first_window[5]
+    first = prepared.recordings.first_window[5]
     for crop, start in zip(task.test.signal.numpy(), range(0, 751, 125), strict=True):
         np.testing.assert_array_equal(crop, prepared.windows[first + start : first + start + 250, 0])
 
@@ -199,11 +199,10 @@ def test_what_is_learned_from_begins_anywhere_in_a_labelled_recording(whole: Pre
     starts: list[set[int]] = [set(), set(), set()]
     for _ in range(40):
         for recording, (crop, target) in enumerate(zip(*crops.draw(torch.arange(3)), strict=True)):
-            begin, end = prepared.first_window[recording : recording + 2]
-            samples = prepared.windows[begin:end, 0]
+            samples = prepared.windows_of(recording)[:, 0]
             (start,) = np.flatnonzero((samples[:, 0] == crop[0, 0].item()) & (samples[:, 5] == crop[0, 5].item()))
             np.testing.assert_array_equal(crop, samples[start : start + 250])
-            assert target.argmax() == prepared.entries[recording].labels[0]
+            assert target.argmax() == prepared.recordings.labels[recording][0]
             starts[recording].add(start)
     assert all(len(item) > 25 for item in starts)
 
@@ -222,10 +221,10 @@ def test_a_dataset_is_standardised_by_its_training_part(whole: Prepared) -> None
     prepared = replace(whole, segmentation=replace(CROPS, raw=True))
     spec = replace(CROPS_SPEC, standardise="dataset")
     task = crops_task(prepared, spec)
-    train = prepared.windows[: prepared.first_window[4]].astype(np.float64)  # folds 1 to 4
+    train = prepared.windows[: prepared.recordings.first_window[4]].astype(np.float64)  # folds 1 to 4
     expected = Scale(float(train.mean()), float(train.std()))
     np.testing.assert_allclose(scale_of(prepared, np.arange(4)), expected, rtol=1e-9)
-    first = prepared.first_window[5]
+    first = prepared.recordings.first_window[5]
     by_hand = (prepared.windows[first : first + 250, 0].astype(np.float32) - expected.mean) / expected.deviation
     np.testing.assert_allclose(task.test.signal[0].numpy(), by_hand, atol=2e-3)
     assert task.crops is not None
@@ -235,8 +234,8 @@ def test_a_dataset_is_standardised_by_its_training_part(whole: Prepared) -> None
 def test_a_corpus_is_standardised_by_itself(whole: Prepared) -> None:
     prepared = replace(whole, segmentation=replace(CROPS, raw=True))
     spec = replace(CROPS_SPEC, standardise="dataset")
-    corpus = corpus_of(replace(prepared, classes=()), replace(spec, per_trial=4), CPU)
-    used = np.concatenate([prepared.windows[a : a + 1000] for a in prepared.first_window[[0, 2, 4, 5]]])
+    corpus = corpus_of(Column(replace(prepared, classes=()), replace(spec, per_trial=4)), CPU)
+    used = np.concatenate([prepared.windows[a : a + 1000] for a in prepared.recordings.first_window[[0, 2, 4, 5]]])
     np.testing.assert_allclose(corpus.trials.scale, (used.astype(float).mean(), used.astype(float).std()), rtol=1e-9)
     np.testing.assert_allclose(corpus.trials.take(corpus.chosen, windows=4).mean(dtype=float), 0.0, atol=1e-3)
 
@@ -250,5 +249,5 @@ def test_absent_leads_are_zero_on_every_side(whole: Prepared) -> None:
 
 
 def test_a_corpus_has_all_leads(whole: Prepared) -> None:
-    corpus = corpus_of(replace(whole, classes=()), replace(CROPS_SPEC, per_trial=4), CPU)
+    corpus = corpus_of(Column(replace(whole, classes=()), replace(CROPS_SPEC, per_trial=4)), CPU)
     assert corpus.trials.take(corpus.chosen)[..., 2:].any()

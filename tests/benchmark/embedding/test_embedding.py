@@ -14,10 +14,10 @@ from sklearn.preprocessing import FunctionTransformer
 
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
-from benchmark.data.corpus import trials_of
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
+from benchmark.data.trials import trials_of
 from benchmark.embedding import MODEL, read_description, recordings_of, windows_of
 from benchmark.training.checkpoint import SOURCE
 from benchmark.training.probes import features
@@ -47,7 +47,10 @@ def test_windows_are_those_of_the_prepared_dataset_to_the_bit(
 ) -> None:
     prepared = cohorts[name]
     every, dataset = trials_of(prepared, 6), small_cohort(prepared.name)
-    _, *windows_of = load_encoder(exported).cut(map(dataset.read, prepared.entries))[0]
+    entries = {entry.recording: entry for entry in dataset.listing().entries}
+    _, *windows_of = load_encoder(exported).cut(dataset.read(entries[name]) for name in prepared.recordings.recording)[
+        0
+    ]
     for number, windows in enumerate(windows_of):
         expected = every.take(np.flatnonzero(every.recording == number), windows=6).reshape(-1, 300, len(LEADS))
         assert np.array_equal(windows, expected)
@@ -109,7 +112,7 @@ def test_embeddings_are_those_the_linear_probe_saw_to_the_bit(
     test = make_task(prepared, spec, ratio=0.5, seed=41, device=cpu).test
     seen = features(encoder.encoder, test.signal, precision)  # (N, K)
     dataset, names = small_cohort(prepared.name), list(dict.fromkeys(test.recording.tolist()))
-    entries = {entry.recording: entry for entry in prepared.entries}
+    entries = {entry.recording: entry for entry in dataset.listing().entries}
     recordings = [dataset.read(entries[name]) for name in names]
     rate, order = recordings[0].fs, [3, 11, *range(3), *range(4, 11)]
     signals, leads = [one.signal[:, order] for one in recordings], [LEADS[lead] for lead in order]

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmark.config.config import Config
@@ -33,8 +34,8 @@ class Listed(SimpleNamespace):
 def grid_of(config: Config, *, machine: Machine = CPU, **fingerprints: str) -> Grid:
     """The grid of a config whose corpus and columns have these fingerprints, by default those named after them."""
     made = {config.data.pretrain: "corpus"} | {c.name: f"data of {c.name}" for c in config.data.columns()}
-    entries = [SimpleNamespace(fold=1)]
-    data: Any = {name: Listed(fingerprint=text, entries=entries) for name, text in (made | fingerprints).items()}
+    recordings = SimpleNamespace(fold=np.array([1]))
+    data: Any = {name: Listed(fingerprint=text, recordings=recordings) for name, text in (made | fingerprints).items()}
     return make_grid(config, data, machine)
 
 

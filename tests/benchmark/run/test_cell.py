@@ -138,7 +138,7 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: Ma
     row, predictions = run(job), job.context.store.predictions(job.cell.key)
     spec = spec_of(job.config, "linear", "chapman")
     assert spec.folds == 3
-    names = [cohorts["chapman"].entries[r].recording for r in Column(cohorts["chapman"], spec).tested]
+    names = [cohorts["chapman"].recordings.recording[r] for r in Column(cohorts["chapman"], spec).tested]
     there = list(dict.fromkeys(predictions.recording.tolist()))
     assert there == [name for name in names if name in there]  # in the dataset's order, but for those too short
     assert row.counts["test_recordings"] == len(there) > 2 * row.counts["train_recordings"] / 0.5 / 3
@@ -172,7 +172,7 @@ def test_patients_are_retrieved_on_the_test_part_from_the_mean_of_each_recording
 ) -> None:
     tested = [(patient, (0,), 12, 10) for patient in ("c", "a", "b", "a", "b", "d", "b")]
     prepared = make_prepared("ptb-xl", [("a", (1,), 12, 1), ("e", (1,), 12, 9), *tested])
-    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
+    monkeypatch.setattr(cell_module, "open_prepared", lambda folder: prepared)
     job = make_job("ptb-xl", "retrieval")
     row, stored = run(job), job.context.store.predictions(job.cell.key)
     assert list(zip(stored.recording, stored.patient, strict=True)) == [  # those of other parts are no candidates
@@ -184,9 +184,10 @@ def test_patients_are_retrieved_on_the_test_part_from_the_mean_of_each_recording
     of_patient = torch.tensor([2, 0, 1, 0, 1, 3, 1])
     expected = patient_hits(torch.tensor(np.stack(means)), of_patient).numpy()
     np.testing.assert_array_equal(stored.probability, expected[np.isfinite(expected[:, 0])])
-    assert [row.scores["recording"][name] for name in RECALLS] == pytest.approx(stored.probability.mean(0).tolist())
+    of_patients = [stored.probability[stored.patient == name].mean(0) for name in np.unique(stored.patient)]
+    assert [row.scores["recording"][name] for name in RECALLS] == pytest.approx(np.mean(of_patients, axis=0).tolist())
     alone = make_prepared("ptb-xl", [(patient, (0,), 12, 10) for patient in ("c", "a", "b")])
-    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: alone)
+    monkeypatch.setattr(cell_module, "open_prepared", lambda folder: alone)
     row = run(job._replace(cell=replace(job.cell, key="a" * 16)))
     assert row.undefined == {"recording": dict.fromkeys(RECALLS, "no test patient has several recordings")}
 
@@ -203,7 +204,7 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
 ) -> None:
     recordings = [(f"p{f}", (f % 2,), 5 if f == fold else 12, f) for f in (1, 9, 10)]
     prepared = make_prepared("ptb-xl", recordings)
-    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
+    monkeypatch.setattr(cell_module, "open_prepared", lambda folder: prepared)
     job = make_job("ptb-xl", evaluation)
     folders = {**job.context.folders, "ptb-xl": tmp_path / "of this test"}
     row = run(job._replace(context=replace(job.context, folders=folders)))
@@ -231,7 +232,7 @@ def test_a_cell_of_tune_reads_no_test_window(
     monkeypatch.setattr(Sides, "windows", spied)
     linear = run(make_job("chapman", "linear"))
     tested = {
-        cohorts["chapman"].entries[r].recording
+        cohorts["chapman"].recordings.recording[r]
         for r in Column(cohorts["chapman"], TaskSpec(6, "single", "paper")).split.test
     }
     assert tested & read

@@ -34,6 +34,7 @@ from benchmark.training.finetune import Outcome
 from reports.jackknife import leave_one_out
 from reports.results import in_unit
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
+from tests.benchmark.tables import with_cells
 
 PARTS, SEEDS = 3, [41, 42]
 BOTH = ["chapman", "cpsc2018"]
@@ -57,9 +58,9 @@ def views_of(config: Config, cohorts: Cohorts, folder: Path) -> dict[str, Prepar
     made = {}
     for name in config.data.corpora:
         data = cohorts[name]
-        names = sorted({entry.patient for entry in data.entries})
-        entries = tuple(replace(entry, patient=f"P{names.index(entry.patient)}") for entry in data.entries)
-        made[name] = replace(data, entries=entries, folder=folder / name, fingerprint=f"renamed {name}")
+        names = sorted({*data.recordings.patient})
+        renamed = with_cells(data, patient=[f"P{names.index(patient)}" for patient in data.recordings.patient])
+        made[name] = replace(renamed, folder=folder / name, fingerprint=f"renamed {name}")
         shutil.copytree(data.folder, folder / name)
         write_index(made[name])
     for join in joins_of(config, made, folder):
@@ -81,7 +82,7 @@ def handed(bench: Bench) -> tuple[dict[str, set[str]], list[Handed]]:
     pretrain, learn_on = pretraining_module.pretrain, cell_module.learn_on
 
     def pretraining(method: Any, settings: Any, batches: Any, **rest: Any) -> Any:
-        names = {corpus.entries[r].patient.rpartition("/")[2] for r in np.unique(batches.recording.numpy())}
+        names = {corpus.recordings.patient[r].rpartition("/")[2] for r in np.unique(batches.recording.numpy())}
         seen[rest["checkpoint"].parent.name] = names
         return pretrain(method, settings, batches, **rest)
 
@@ -113,7 +114,7 @@ def test_nobody_is_tested_by_an_encoder_or_a_probe_that_has_seen_him(
     for cell in cells:
         parts = parts_of_cell[cell.key]
         column = crossfitted(bench.config, bench.prepared)[cell.dataset]
-        there = {column.data.entries[r].patient for r in column.tested}
+        there = {column.data.recordings.patient[r] for r in column.tested}
         assert len(parts) == PARTS
         assert sum(map(len, parts)) == len(frozenset().union(*parts)) <= len(there)
         dealt.setdefault((cell.dataset, cell.seed), set()).add(tuple(parts))
@@ -222,11 +223,9 @@ def test_a_dataset_that_is_tested_in_parts_beside_the_corpus_is_dealt_with_it(
 def leaks_with_copy(bench: Bench, config: Config, patient: str) -> list[str]:
     """Leaks where a recording of P1 in one dataset is also one of a patient in the other."""
     one, other = (bench.prepared[name] for name in BOTH)
-    copied = next(signal for signal, entry in zip(one.signals, one.entries, strict=True) if entry.patient == "P1")
-    signals = list(other.signals)
-    number = next(number for number, entry in enumerate(other.entries) if entry.patient == patient)
-    signals[number] = signals[number]._replace(digest=copied.digest)
-    changed = {"cpsc2018": replace(other, signals=tuple(signals))}
+    digests = [*other.recordings.digest]
+    digests[[*other.recordings.patient].index(patient)] = one.recordings.digest[[*one.recordings.patient].index("P1")]
+    changed = {"cpsc2018": with_cells(other, digest=digests)}
     return [text for text in audit_run(config, bench.prepared | changed)[0] if "both pretrained on" in text]
 
 
@@ -239,7 +238,7 @@ def test_a_recording_under_two_names_is_a_leak(bench: Bench) -> None:
 def test_what_has_one_encoder_is_refused_or_says_so(bench: Bench, cohorts: Cohorts, small_config: SmallConfig) -> None:
     plan = make_plan(bench.config, bench.prepared, bench.grid)
     assert [facts["crossfitted"] for facts in plan.datasets.values()] == [True, True]
-    everyone = {entry.patient for name in BOTH for entry in bench.prepared[name].entries}
+    everyone = {patient for name in BOTH for patient in bench.prepared[name].recordings.patient}
     assert 0.4 < plan.pretraining["used_patients"] / len(everyone) / 2 < 0.7
     config = small_config(
         CROSSFITTED | {"data.datasets": ["chapman", "ptb-xl.rhythm@chapman.all"], "data.pretrain": "chapman"}

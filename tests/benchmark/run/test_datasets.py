@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from benchmark.config.load import Folders
+from benchmark.data.column import Column
 from benchmark.data.corpus import corpus_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
@@ -34,6 +35,7 @@ from benchmark.run.datasets import (
 )
 from benchmark.run.grid import Grid, make_grid
 from tests.benchmark.run.bench import Cohorts, SmallConfig, grid_of
+from tests.benchmark.tables import table, with_cells
 from tests.reports.conftest import planned, row_of
 
 
@@ -66,7 +68,7 @@ def test_a_corpus_that_cannot_be_used_is_refused(
         small_config({"data.datasets": ["chapman"]}), cohorts | {"chapman": make_prepared("chapman", patients)}
     )
     assert warning.startswith("Chapman: 5 of 40 recordings have fewer than 6 heartbeats")
-    empty = replace(cohorts["mimic-iv-ecg"], entries=(), signals=())
+    empty = replace(cohorts["mimic-iv-ecg"], listed=table([]))
     with pytest.raises(DatasetError, match="MIMIC-IV-ECG cannot be pretrained on: no recording"):
         audit_run(small_config(), cohorts | {"mimic-iv-ecg": empty})
 
@@ -76,19 +78,20 @@ def test_of_several_corpora_what_a_column_tests_or_chooses_on_is_left_out(
 ) -> None:
     config = small_config({"data.datasets": ["ptb-xl"], "data.pretrain": ["mimic-iv-ecg", "ptb-xl"]})
     assert names_of(config) == ["mimic-iv-ecg", "ptb-xl"]
-    assert len(untested(config, cohorts["mimic-iv-ecg"])) == len(cohorts["mimic-iv-ecg"].entries)
-    chosen = [cohorts["ptb-xl"].entries[r] for r in untested(config, cohorts["ptb-xl"])]
-    assert 0 < len(chosen) < len(cohorts["ptb-xl"].entries)
-    assert {entry.fold for entry in chosen} <= set(range(1, 9))
+    assert len(untested(config, cohorts["mimic-iv-ecg"])) == cohorts["mimic-iv-ecg"].usable
+    chosen = untested(config, cohorts["ptb-xl"])
+    assert 0 < len(chosen) < cohorts["ptb-xl"].usable
+    assert {*cohorts["ptb-xl"].recordings.fold[chosen].tolist()} <= set(range(1, 9))
     joined = replace(cohorts["mimic-iv-ecg"], name=config.data.pretrain)
     views = with_columns(config, {**cohorts, config.data.pretrain: joined})
     assert list(views) == ["mimic-iv-ecg+ptb-xl", "mimic-iv-ecg", "ptb-xl"]
     assert audit_run(config, views)[0] == []
-    copied = cohorts["ptb-xl"].signals[0]._replace(digest=cohorts["mimic-iv-ecg"].signals[0].digest)
-    tested = next(r for r, entry in enumerate(cohorts["ptb-xl"].entries) if entry.fold == 10 and len(entry.labels) == 1)
-    signals = list(cohorts["ptb-xl"].signals)
-    signals[tested] = copied
-    ((leak,), _) = audit_run(config, views | {"ptb-xl": replace(cohorts["ptb-xl"], signals=tuple(signals))})
+    table_of_test = cohorts["ptb-xl"].recordings
+    folds = zip(table_of_test.fold, table_of_test.labels, strict=True)
+    tested = next(r for r, (fold, labels) in enumerate(folds) if fold == 10 and len(labels) == 1)
+    digests = [*table_of_test.digest]
+    digests[tested] = cohorts["mimic-iv-ecg"].recordings.digest[0]
+    ((leak,), _) = audit_run(config, views | {"ptb-xl": with_cells(cohorts["ptb-xl"], digest=digests)})
     assert "both pretrained on and tested" in leak
 
 
@@ -99,8 +102,8 @@ def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallC
     assert [cell.key for cell in plan.cells] == [cell.key for cell in grid.cells]
     chapman, facts = cohorts["chapman"], plan.datasets["chapman"]
     assert (facts["title"], facts["simulated"]) == ("Chapman", True)
-    assert facts["recordings"] == len(chapman.entries)
-    assert facts["patients"] == len({entry.patient for entry in chapman.entries})
+    assert facts["recordings"] == chapman.usable
+    assert facts["patients"] == len({*chapman.recordings.patient})
     assert sum(facts["skipped"].values()) == len(chapman.skipped)
     store.save_plan(plan)
     assert store.load_plan() == plan
@@ -112,7 +115,7 @@ def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallC
 def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: SmallConfig, corpus: str) -> None:
     config = small_config({"data.pretrain": corpus})
     spec, facts = config.corpus_spec(), make_plan(config, cohorts, Grid((), (), ())).pretraining
-    source = corpus_of(cohorts[corpus], spec, torch.device("cpu"))
+    source = corpus_of(Column(cohorts[corpus], spec), torch.device("cpu"))
     assert facts["used_recordings"] == len(source.recording.unique())
     assert facts["used_patients"] == len(source.patient.unique())
 

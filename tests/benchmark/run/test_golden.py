@@ -81,7 +81,7 @@ VERSIONS_OF_DATA = {"SIMULATOR_VERSION": SIMULATOR_VERSION, "PIPELINE_VERSION": 
 def subject_of_data(data: Prepared) -> Subject:
     """Sizes of a prepared cohort, and the course of its mean absolute window."""
     course = np.abs(data.windows.astype(np.float64)).mean((0, 2))[::30]  # (S / 30,)
-    return {"versions": VERSIONS_OF_DATA, "values": [len(data.entries), len(data.windows), *course.tolist()]}
+    return {"versions": VERSIONS_OF_DATA, "values": [data.usable, len(data.windows), *course.tolist()]}
 
 
 def subject_of_split(data: Prepared, spec: TaskSpec) -> Subject:

@@ -25,6 +25,7 @@ from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from methods.encoders.dilated import Dilated
 from methods.encoders.resnet1d import ResNet1d
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
+from tests.benchmark.tables import with_cells
 
 
 def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench) -> None:
@@ -40,7 +41,7 @@ def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench)
         return {name: record.get(HEALTH_AGAIN, {}).get(probe.source) for name, record in records.items()}
 
     chapman = finished.prepared["chapman"]
-    shorter = replace(chapman, first_window=chapman.first_window // 2, fingerprint="of the shorter")
+    shorter = replace(with_cells(chapman, windows=chapman.recordings.windows // 2), fingerprint="of the shorter")
     other = measured_on(finished.prepared | {"chapman": shorter})
     assert other["random"] != before["random"]
     assert other["pmq"] != before["pmq"][-1:]

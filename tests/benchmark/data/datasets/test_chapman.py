@@ -87,7 +87,9 @@ def test_the_figshare_form(shared_ecgs: Path):
     assert counts == {"SB": 3889, "AFIB": 1780 + 445, "GSVT": 1568 + 587 + 121 + 16 + 8 + 7, "SR": 1826 + 399}
     assert (listing.form, listing.skipped) == ("figshare ECGDataDenoised", ())
     task = Chapman.tasks["all"]
-    conditions = Counter(task.classes[label] for entry in listing.entries for label in task.labels(entry))
+    conditions = Counter(
+        task.classes[label] for entry in listing.entries for label in task.labels((), entry.statements)
+    )
     assert (len(conditions), conditions["AFIB"]) == (38, 1780)
     (entry,) = [entry for entry in listing.entries if dataset.files(entry)[0].is_file()]
     recording = dataset.read(entry)

@@ -113,7 +113,9 @@ def test_a_run_reads_the_official_tables(task: str, shared_ecgs: Path, shared_re
     classes = official["classes"].tolist()
     present = [number for number in half if number in entries]
     assert len(present) > 0.9 * len(half)
-    labels = {number: [named.classes[index] for index in named.labels(entries[number])] for number in present}
+    labels = {
+        number: [named.classes[index] for index in named.labels((), entries[number].statements)] for number in present
+    }
     listed = {*official["ecg_id"].tolist()} & {*present}
     assert {number for number, item in labels.items() if item} == listed
     hot = np.unpackbits(official["y"], axis=1)[:, : len(classes)]

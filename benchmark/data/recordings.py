@@ -1,0 +1,161 @@
+"""The table of recordings: a row for each that a dataset lists, in columns that are mapped from a file, not parsed.
+
+The usable recordings come first, in the order of the listing; then those that are left out, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.datasets.base import Entry
+from benchmark.results.arrays import Bools, Doubles, Ints
+
+Row = dict[str, Any]
+"""A recording: column -> cell."""
+NO_FOLD = -1
+"""Fold of a recording whose dataset states none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """A column of R texts, or of R tuples of whole numbers."""
+
+    values: NDArray[Any]
+    """(n,) bytes of the texts in UTF-8, or numbers, row after row."""
+    start: Ints
+    """(R + 1,) a row has the values from its start to the next one."""
+
+    def __iter__(self) -> Iterator[Any]:
+        for begin, end in pairwise(self.start.tolist()):
+            yield self._cell(begin, end)
+
+    def __getitem__(self, rows: int | slice) -> Any:
+        """Return the text or the numbers of a row, or the column of consecutive rows."""
+        if isinstance(rows, slice):
+            begin, end, _ = rows.indices(len(self.start) - 1)
+            return Ragged(self.values, self.start[begin : end + 1])
+        return self._cell(self.start[rows], self.start[rows + 1])
+
+    def _cell(self, begin: int, end: int) -> str | tuple[int, ...]:
+        values = self.values[begin:end]
+        if values.dtype == np.uint8:
+            return values.tobytes().decode(errors="surrogatepass")
+        return tuple(values.tolist())
+
+
+def text_column(texts: Sequence[str]) -> Ragged:
+    """Make a column of texts, which may hold the undecodable bytes of a file's name."""
+    encoded = [text.encode(errors="surrogatepass") for text in texts]
+    return Ragged(np.frombuffer(b"".join(encoded), np.uint8), starts_of(encoded))
+
+
+def number_column(cells: Sequence[Sequence[int]]) -> Ragged:
+    """Make a column of whole numbers."""
+    return Ragged(np.array([*chain.from_iterable(cells)], np.int64), starts_of(cells))
+
+
+def starts_of(cells: Sequence[Sequence[Any]]) -> Ints:
+    """Return where each of R cells begins and the last one ends, (R + 1,)."""
+    return np.cumsum([0, *map(len, cells)], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Recordings:
+    """Recordings of a dataset. R rows."""
+
+    recording: Ragged
+    """Name, unique within the dataset."""
+    patient: Ragged
+    """Name of the person; the recording's where the dataset names none, or the tables alone ruled it out."""
+    path: Ragged
+    """File relative to the dataset's root."""
+    labels: Ragged
+    """Indices into the dataset's classes, in the order in which the dataset states them."""
+    report: Ragged
+    fold: Ints
+    """(R,) official fold, `ALWAYS_TESTED` or `NO_FOLD`."""
+    statements: Ragged
+    """Codes that the dataset states, one a line."""
+    is_negative: Bools
+    """(R,) whether the dataset says no to each class; another one without a label was not assessed."""
+    fs: Doubles
+    """(R,) sampling rate in Hz; 0 of a file that could not be read."""
+    samples: Ints
+    """(R,) per lead."""
+    digest: Ragged
+    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
+    outline: Ragged
+    """Outline of the signal (`signals.outline_of`)."""
+    doubts: Ragged
+    """What is doubtful about the signal and its file, one a line: kind, colon, details."""
+    reason: Ragged
+    """Why the recording is left out: kind, colon, details; '' for a usable one."""
+    windows: Ints
+    """(R,) number of its windows; of a recording kept whole, of its samples."""
+
+    def __len__(self) -> int:
+        return len(self.fold)
+
+    @cached_property
+    def first_window(self) -> Ints:
+        """(R,) first window of each recording, of those of all, one recording after the other."""
+        return np.cumsum(self.windows) - self.windows
+
+    def __getitem__(self, rows: slice) -> Recordings:
+        """Return consecutive rows."""
+        return Recordings(**{name: getattr(self, name)[rows] for name in BLANK})
+
+    def row(self, number: int) -> Row:
+        """Return a row by its number."""
+        return {name: getattr(self, name)[number] for name in BLANK}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the columns by name, as a file holds them."""
+        arrays: dict[str, NDArray[Any]] = {}
+        for name in BLANK:
+            column = getattr(self, name)
+            parts = vars(column) if isinstance(column, Ragged) else {"values": column}
+            arrays |= {f"{name}.{part}": array for part, array in parts.items()}
+        return arrays
+
+
+BLANK: Row = {field.name: 0 for field in fields(Recordings)}
+BLANK |= dict.fromkeys(("recording", "patient", "path", "report", "statements", "digest", "doubts", "reason"), "")
+BLANK |= {"labels": (), "outline": (), "fold": NO_FOLD, "is_negative": False, "fs": 0.0}
+"""Column -> its cell where a recording has none."""
+
+
+def row_of(entry: Entry) -> Row:
+    """Return the row of a recording as its dataset lists it."""
+    fold = NO_FOLD if entry.fold is None else entry.fold
+    return vars(entry) | {"fold": fold, "statements": "\n".join(entry.statements)}
+
+
+def table_of(rows: Sequence[Row]) -> Recordings:
+    """Return the table of some rows, whose missing cells are blank."""
+    columns: dict[str, Any] = {}
+    for name, blank in BLANK.items():
+        cells: list[Any] = [row.get(name, blank) for row in rows]
+        if blank == "":
+            columns[name] = text_column(cells)
+        elif blank == ():
+            columns[name] = number_column(cells)
+        else:
+            columns[name] = np.array(cells, type(blank))
+    return Recordings(**columns)
+
+
+def table_from(arrays: Mapping[str, NDArray[Any]]) -> Recordings:
+    """Return the table of the arrays of a file (`Recordings.arrays`). Raises LookupError where one is missing."""
+    columns: dict[str, Any] = {}
+    for name in BLANK:
+        values, start = arrays[f"{name}.values"], arrays.get(f"{name}.start")
+        columns[name] = values if start is None else Ragged(values, start)
+    return Recordings(**columns)
