@@ -20,24 +20,22 @@ from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from benchmark.cli.check import checks_of, line_of
-from benchmark.cli.main import Request, config_of, folders_of, machine_of, parse
+from benchmark.cli.main import config_of, parse
 from benchmark.cli.refusals import refusals
-from benchmark.cli.run import run_missing, sole_command
+from benchmark.cli.run import begun, run_missing, sole_command
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.arrays import Arrays
 from benchmark.embedding import SavedEncoder, load_encoder
-from benchmark.results.names import RECORDING, UNTRAINED, Baseline
+from benchmark.results.names import RECORDING, UNTRAINED
 from benchmark.results.store import Store
-from benchmark.run.datasets import refuse_unusable
-from benchmark.run.rows import missing_twins, refuse_lone_windows, variants_of
-from benchmark.screen import note, open_console
+from benchmark.screen import open_console
 from methods import METHODS, NAME, get_method
 from methods.base import External, PretrainMethod
 from methods.encoders import ENCODERS
@@ -90,7 +88,7 @@ def evaluate(
     pretrained_on: names of datasets that the encoders saw, () for none; None: not known, which the tables mark.
     untrained: whether each encoder from outside has its untrained twin beside it, its architecture with weights that
       each seed draws anew; a function, or name -> function, builds the network where `reset_parameters` does not.
-    baselines: names of methods (`random`, `pmq`) and of baselines (`features`).
+    baselines: as --baselines, e.g. `features`.
     evaluations, ratios, seeds, protocol: as --evaluate, --ratios, --seeds, --protocol; by default those of the config.
     config, settings: as --config, and --set with dotted keys as a dict; by default the config `own`.
     data_root, results, cache, device, jobs: as on the command line. An encoder that is an object stays in this process,
@@ -109,57 +107,57 @@ def evaluate(
     >>> results.tables
     ['linear-recording']
     """
-    named = dict(encoders) if isinstance(encoders, Mapping) else {"": encoders}
+    listed = [data] if isinstance(data, str | Path | Arrays) else list(data)
     quiet = nullcontext() if progress else redirect_stdout(StringIO())
     gpu = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with quiet, torch.random.fork_rng(devices=gpu):
         try:
-            rows = {name: row_of(name, given, signals, pretrained_on) for name, given in named.items()}
-            kinds = [row for row in rows.values() if not isinstance(row, str)]
-            twins = list(twins_of(kinds, untrained))
-            listed = [data] if isinstance(data, str | Path | Arrays) else list(data)
+            named = opened(encoders)
+            rows = [row_of(name, given, signals, pretrained_on) for name, given in named.items()]
+            objects = [row for row in rows if not isinstance(row, str)]
+            twins = list(twins_of(objects, untrained))
             cards = [one.write(Path(cache) / ARRAYS) if isinstance(one, Arrays) else one for one in listed]
         except ValueError as problem:
             raise ConfigError(str(problem)) from None
-        with known_by_name([*kinds, *twins]):
-            methods = [name for name in baselines if name not in get_args(Baseline)]
-            methods += [row if isinstance(row, str) else row.name for row in rows.values()]
-            others = [name for name in baselines if name in get_args(Baseline)]
-            others += [TWIN] if untrained else []
-            is_multi = any(isinstance(one, Arrays) and one.multi for one in listed)
+        methods = [row if isinstance(row, str) else row.name for row in rows]
+        is_multi = any(isinstance(one, Arrays) and one.multi for one in listed)
+        with known_by_name([*objects, *twins]):
             words = flags({
-                "--methods": dict.fromkeys(methods), "--baselines": others or ["none"], "--datasets": cards,
-                "--evaluate": evaluations, "--ratios": ratios, "--seeds": seeds, "--protocol": [protocol or None],
-                "--labels": ["multi" if is_multi else None], "--config": [config or None],
-                "--data-root": [data_root or None], "--results": [results], "--cache": [cache],
-                "--out": [Path(results) / "out"], "--device": [device], "--workers": [jobs],
-                "--jobs": [1 if kinds else jobs],
+                "--methods": methods, "--baselines": [*baselines, *([TWIN] if untrained else [])] or ["none"],
+                "--datasets": cards, "--labels": ["multi" if is_multi else ""], "--protocol": [protocol],
+                "--evaluate": evaluations, "--ratios": ratios, "--seeds": seeds, "--config": [config],
                 "--set": [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()],
+                "--data-root": [data_root], "--results": [results], "--out": [Path(results) / "out"],
+                "--cache": [cache], "--device": [device], "--workers": [jobs], "--jobs": [1 if objects else jobs],
             })  # fmt: skip
             _, arguments = parse(["run", *words])
             for given in named.values():
-                if isinstance(given, str | Path) and is_folder(given):
-                    refuse_other_windows(load_encoder(given), config_of(arguments))
+                if isinstance(given, SavedEncoder):
+                    refuse_other_windows(given, config_of(arguments))
             return run(arguments)
 
 
-def flags(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield flags and their values as words, without those that are None and flags without values."""
+def opened(encoders: Any) -> dict[str, Any]:
+    """Return name -> encoder, '' for one without a name; folders of exported encoders are loaded."""
+    named = dict(encoders) if isinstance(encoders, Mapping) else {"": encoders}
+    for name, given in named.items():
+        if isinstance(given, str | Path) and is_folder(given):
+            named[name] = load_encoder(given)
+    return named
+
+
+def flags(values: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """Yield flags and their values as words, without flags that have no value or an empty one."""
     for flag, of_flag in values.items():
-        words = [str(value) for value in of_flag if value is not None]
-        if words:
+        words = [str(value) for value in of_flag]
+        if any(words):
             yield from (flag, *words)
 
 
 def run(arguments: Namespace) -> Results:
     """Run the missing part of a grid and return its results. Raises ConfigError and DatasetError before any work."""
     console = open_console()
-    config = config_of(arguments)
-    refuse_lone_windows(config, variants_of(config))
-    refuse_unusable(config)
-    for text in missing_twins(config):
-        note(console, text)
-    request = Request(config, folders_of(arguments), machine_of(arguments, config), arguments)
+    request = begun(arguments, console)
     problems = list(refusals(request))
     if problems:
         raise ConfigError("; ".join(problems))
@@ -183,22 +181,18 @@ def row_of(
     name: str, given: Any, signals: SignalFormat | None, pretrained_on: Sequence[str] | None
 ) -> str | type[ObjectEncoder]:
     """Return the word of a method or of a .py file, or the class of an object's row. Raises ValueError for others."""
-    if isinstance(given, str | Path) and not is_folder(given):
+    if isinstance(given, str | Path):
         word = str(given)
         title = get_method(word).name
         if name not in ("", title):
             raise ValueError(f"{name!r}: the row of {word} has the name {title!r}; name it so, or leave the name out")
         return word
     if isinstance(given, type) and issubclass(given, PretrainMethod):
-        raise ValueError(
-            f"{given.__name__}: write the class of a method into a .py file (%%writefile mine.py), and give its path"
-        )
+        raise ValueError(f"{given.__name__}: write the class into a .py file (%%writefile mine.py), and give its path")
     if isinstance(given, type) and issubclass(given, PretrainedEncoder):
         given = given.loaded()
     refuse_name(name or "mine")
     facts: dict[str, Any] = {"name": name or "mine", "pretrained_on": pretrained_on}
-    if isinstance(given, str | Path):
-        given = load_encoder(given)
     if isinstance(given, SavedEncoder):
         about = given.description
         facts |= {"name": name or f"exported {about.name}", "title": name or f"{about.title}, exported"}
@@ -267,7 +261,8 @@ def check(given: Any, *, signals: SignalFormat | None = None) -> dict[str, str]:
     try:
         kind = given if isinstance(given, type) and issubclass(given, PretrainMethod | Encoder) else None
         if kind is None:
-            row = row_of("", given, signals, None)
+            (encoder,) = opened(given).values()
+            row = row_of("", encoder, signals, None)
             kind = get_method(row) if isinstance(row, str) else row
         if issubclass(kind, External):
             kind = kind.encoder_class

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import torch
@@ -37,19 +38,11 @@ def twin_of(encoder_class: type[PretrainedEncoder], make: Maker | None = None) -
         given = encoder_class.given
         if isinstance(given, FunctionOfArrays) and make is None:
             raise ValueError(f"{encoder_class.name} is a function, of which nothing can be drawn anew")
-        maker = make or maker_of(given, encoder_class.name)
-        facts |= {"make": staticmethod(maker), "digests": encoder_class.digests | {"twin": "drawn"}}
+        drawn = type(given) if is_built_alone(given) else partial(redrawn, given, encoder_class.name)
+        facts |= {"make": staticmethod(make or drawn), "digests": encoder_class.digests | {"twin": "drawn"}}
     twin: type[PretrainedEncoder] = type(f"{encoder_class.__name__}Twin", (encoder_class,), facts)
     refuse_constant(twin)
     return twin
-
-
-def maker_of(network: nn.Module, name: str) -> Maker:
-    """Return what builds the architecture of a network with new weights. Raises ValueError as `redrawn`."""
-    if is_built_alone(network):
-        return type(network)
-    redrawn(network, name)  # raises
-    return lambda: redrawn(network, name)
 
 
 def is_built_alone(network: nn.Module) -> bool:

@@ -60,15 +60,7 @@ REPORTS = Path(__file__).resolve().parents[2] / "reports"
 
 def run(arguments: Namespace, console: Console) -> int:
     """Run a grid or print its cost; returns the exit status. Raises ConfigError before any work, DatasetError."""
-    config = config_of(arguments)
-    refuse_lone_windows(config, variants_of(config))  # before the data are prepared
-    refuse_unusable(config)
-    request = Request(config, folders_of(arguments), machine_of(arguments, config), arguments)
-    for name in names_of(config):
-        for text in patients_of(config, name):
-            note(console, f"{config.data.source(name).title}: patients are {text}")
-    for text in missing_twins(config):
-        note(console, text)
+    request = begun(arguments, console)
     if arguments.dry_run:
         return dry_run(request, console)
     if are_refused(request):
@@ -80,6 +72,19 @@ def run(arguments: Namespace, console: Console) -> int:
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures or not reported else OK
+
+
+def begun(arguments: Namespace, console: Console) -> Request:
+    """Collect what a run is of; print what counts as a patient, and which rows have no twin. Raises ConfigError."""
+    config = config_of(arguments)
+    refuse_lone_windows(config, variants_of(config))  # before the data are prepared
+    refuse_unusable(config)
+    for name in names_of(config):
+        for text in patients_of(config, name):
+            note(console, f"{config.data.source(name).title}: patients are {text}")
+    for text in missing_twins(config):
+        note(console, text)
+    return Request(config, folders_of(arguments), machine_of(arguments, config), arguments)
 
 
 def run_missing(request: Request, console: Console) -> tuple[Plan, int]:

@@ -168,7 +168,7 @@ class Positioned(nn.Module):
     [
         ({"mine": nn.Flatten()}, {"signals": None}, "say what it reads"),
         ({"mine": nn.Conv1d(3, 4, 5)}, {}, "takes no windows of 2 leads"),
-        ({"mine": nn.Conv1d(2, 4, 5)}, {}, "features \\(4, K\\) are needed"),
+        ({"mine": nn.Conv1d(2, 4, 5)}, {}, "\\(4, K\\) is needed"),
         ({"mine": Positioned(3)}, {}, "no layer draws offset anew .* untrained={'mine': make_network}"),
         ({"pmq": spread}, {}, "cannot name an encoder"),
         ({"mine": "pmq"}, {}, "has the name 'pmq'"),
