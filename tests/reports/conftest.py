@@ -256,9 +256,10 @@ def write_predictions(tmp_path: Path) -> Callable[..., Path]:
             if identity not in not_run:
                 row = replace(row_of(model), method=identity[0].partition("@")[0], pretrain_key=digest(identity[0]))
                 store.save_row(replace(row, key=key, **where), test_outputs)
-        datasets = {
-            dataset: template.datasets["ptb-xl"] | {"title": dataset.upper()} for _, dataset, _, _ in predictions
-        }
+        datasets = {}
+        for (_, dataset, _, _), test_outputs in predictions.items():
+            classes = ["NORM", "HYP", "MI", "STTC"][: test_outputs.truth.shape[1]]
+            datasets[dataset] = template.datasets["ptb-xl"] | {"title": dataset.upper(), "classes": classes}
         variants = {variant: variant.upper() for variant, _, _, _ in predictions}
         config = template.config | {"protocol": protocol, "data": template.config["data"] | {"pool": pool}}
         store.save_plan(replace(template, config=config, variants=variants, datasets=datasets, cells=cells))
