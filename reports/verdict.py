@@ -73,16 +73,20 @@ def what_varies(results: Run, layout: Layout) -> str:
     """Say in a sentence what of a table was repeated and what was not."""
     plan = results.plan
     seeds = len({cell.seed for cell in layout.cells})
-    subsets = counted(1 + max(cell.subset for cell in layout.cells), "labelled subset")
+    number = 1 + max(cell.subset for cell in layout.cells)
+    subsets = counted(number, "labelled subset")
     if seeds == 1:
         return f"One seed: one pretraining of each method, on {subsets} and the same test patients."
     if plan.config["protocol"] == "strict":
         rows, same = "every method", "the corpus"
         if any(role_of(plan, row).get("external") for row in layout.variants):
             rows, same = "every other method", "the weights from outside, the corpus"
+        drawn = f" and its own {subsets if number > 1 else 'labelled subset'}"
+        if layout.ratios == (1.0,):
+            drawn, same = "", f"{same}, the labels"
         return (
-            f"Each of the {seeds} seeds has its own pretraining of {rows} and its own {subsets}; {same} and the test "
-            "patients are the same."
+            f"Each of the {seeds} seeds has its own pretraining of {rows}{drawn}; {same} and the test patients are the "
+            "same."
         )
     varied = "the training on labels and the untrained encoder"
     if layout.evaluation in DETERMINISTIC:

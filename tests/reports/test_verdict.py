@@ -78,7 +78,7 @@ def test_a_sentence_says_which_rows_beat_the_untrained_encoder() -> None:
         "No baseline but the untrained encoder was run.",
     ]
     assert limits == (
-        "Each of the 5 seeds has its own pretraining of every method and its own 1 labelled subset; the corpus and the "
+        "Each of the 5 seeds has its own pretraining of every method and its own labelled subset; the corpus and the "
         "test patients are the same. Test patients: , which detect a difference of 12.3 points. A difference that is "
         "not shown may still be there."
     )
