@@ -20,7 +20,7 @@ from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
@@ -51,8 +51,7 @@ ARRAYS = "arrays"
 TWIN = "twin"
 """Baseline of the untrained twins."""
 Word = str | Path
-Maker = Callable[[], nn.Module]
-Untrained = bool | Maker | Mapping[str, Maker]
+Untrained = bool | Mapping[str, Callable[[], nn.Module]]
 
 
 def evaluate(
@@ -87,7 +86,7 @@ def evaluate(
     data: names of datasets, files of cards, or `Arrays`; by default those of the config.
     pretrained_on: names of datasets that the encoders saw, () for none; None: not known, which the tables mark.
     untrained: whether each encoder from outside has its untrained twin beside it, its architecture with weights that
-      each seed draws anew; a function, or name -> function, builds the network where `reset_parameters` does not.
+      each seed draws anew; name -> function that builds the network, where its layers do not draw every weight.
     baselines: as --baselines, e.g. `features`.
     evaluations, ratios, seeds, protocol: as --evaluate, --ratios, --seeds, --protocol; by default those of the config.
     config, settings: as --config, and --set with dotted keys as a dict; by default the config `own`.
@@ -141,7 +140,7 @@ def opened(encoders: Any) -> dict[str, Any]:
     """Return name -> encoder, '' for one without a name; folders of exported encoders are loaded."""
     named = dict(encoders) if isinstance(encoders, Mapping) else {"": encoders}
     for name, given in named.items():
-        if isinstance(given, str | Path) and is_folder(given):
+        if isinstance(given, str | Path) and str(given) not in METHODS and Path(given).is_dir():
             named[name] = load_encoder(given)
     return named
 
@@ -169,12 +168,6 @@ def run(arguments: Namespace) -> Results:
         first = next(iter(whole.failures.values())).line
         warnings.warn(f"{failures} tasks failed, the first: {first}; the same call tries them again", stacklevel=3)
     return Results.of(whole, RECORDING)
-
-
-def is_folder(given: Word) -> bool:
-    """Tell whether a word is the folder of an exported encoder, and no method and no .py file."""
-    word = str(given)
-    return word not in METHODS and not word.endswith(".py") and Path(word).is_dir()
 
 
 def row_of(
@@ -227,10 +220,9 @@ class EncodeOf(nn.Module):
 def twins_of(kinds: Sequence[type[ObjectEncoder]], untrained: Untrained) -> Iterator[type[ObjectEncoder]]:
     """Yield the untrained twin of each encoder; a function has none. Raises ValueError as `twin_of`."""
     for kind in kinds if untrained else ():
-        make = untrained.get(kind.name) if isinstance(untrained, Mapping) else untrained
-        maker = make if callable(make) else None
-        if maker is not None or not isinstance(kind.given, FunctionOfArrays):
-            yield cast(type[ObjectEncoder], twin_of(kind, maker))
+        make = untrained.get(kind.name) if isinstance(untrained, Mapping) else None
+        if make or not isinstance(kind.given, FunctionOfArrays):
+            yield twin_of(kind, make)
 
 
 def refuse_other_windows(encoder: SavedEncoder, config: Config) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,9 +22,10 @@ from methods.in_memory import FunctionOfArrays, ObjectEncoder
 TWIN = "random+"
 """Prefix of an encoder's name, or of the path of its file, that names its twin."""
 Maker = Callable[[], nn.Module]
+AnyEncoder = TypeVar("AnyEncoder", bound=PretrainedEncoder)
 
 
-def twin_of(encoder_class: type[PretrainedEncoder], make: Maker | None = None) -> type[PretrainedEncoder]:
+def twin_of(encoder_class: type[AnyEncoder], make: Maker | None = None) -> type[AnyEncoder]:
     """Make the class of an encoder's twin. make: builds the network of an object's twin; by default as above.
 
     Raises ValueError, in one line, where not every weight is drawn anew.
@@ -40,7 +41,7 @@ def twin_of(encoder_class: type[PretrainedEncoder], make: Maker | None = None) -
             raise ValueError(f"{encoder_class.name} is a function, of which nothing can be drawn anew")
         drawn = type(given) if is_built_alone(given) else partial(redrawn, given, encoder_class.name)
         facts |= {"make": staticmethod(make or drawn), "digests": encoder_class.digests | {"twin": "drawn"}}
-    twin: type[PretrainedEncoder] = type(f"{encoder_class.__name__}Twin", (encoder_class,), facts)
+    twin: type[AnyEncoder] = type(f"{encoder_class.__name__}Twin", (encoder_class,), facts)
     refuse_constant(twin)
     return twin
 

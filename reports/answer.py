@@ -61,10 +61,6 @@ class Results(Run):
         default = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
         return cls(**fields, unit=unit or default)
 
-    def per(self, unit: str) -> Self:
-        """Return the same run scored per 'heartbeat' or per 'recording'."""
-        return self.of(self, unit)
-
     @cached_property
     def _tested(self) -> TestedTables:
         return tested_tables(self, [self.unit], ())
@@ -88,10 +84,6 @@ class Results(Run):
         `equivalent`; the dataset '' is the mean over datasets, the headline.
         """
         return judged(self._tested.pairs[self._table(table).name])
-
-    def against_baselines(self, table: str | None = None) -> pd.DataFrame:
-        """Return a line per method and baseline without pretraining, with the columns of `pairs`."""
-        return judged(self._tested.pairs[f"{self._table(table).name}-baselines"])
 
     def intervals(self, table: str | None = None) -> pd.DataFrame:
         """Return a line per row, dataset, metric and label share: mean and 95 % interval, as shares of 1."""

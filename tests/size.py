@@ -36,7 +36,7 @@ PYTHON = (
 )  # fmt: skip
 """What Python code calls, and what that alone needs."""
 ROOMS = (
-    Room("Python", PYTHON, 5.7),
+    Room("Python", PYTHON, 5.4),
     Room("methods", ("methods",), 21.8),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.9),
     Room("training", ("benchmark/training",), 11.6),
