@@ -49,7 +49,7 @@ def test_a_line_has_the_mean_updates_of_its_pretrainings(plan: Plan, swept: pd.D
     ]  # fmt: skip
 
 
-def test_methods_are_lines_in_their_colours_and_the_untrained_encoder_is_a_level(
+def test_the_untrained_encoder_is_a_level_beside_the_lines_of_methods(
     plan: Plan, swept: pd.DataFrame
 ) -> None:
     points = budget_points(swept, {row: {"a": {"updates": count}} for row, count in UPDATES.items()}, plan)

@@ -70,12 +70,16 @@ def test_a_rerun_of_one_of_two_labelled_subsets_has_equal_numbers(write_store: W
     assert "47 in both, 47 of them equal" in comparison.summary[3]
 
 
-def test_only_settings_that_differ_are_listed(write_store: WriteStore) -> None:
+def test_paths_of_machines_are_no_difference(write_store: WriteStore) -> None:
     def at(home: str) -> Callable[[Plan], Plan]:
         return lambda plan: replace(plan, config=plan.config | {"methods": [f"/home/{home}/mine.py"]})
 
     one = load(write_store("a", complete=True, alter_plan=at("ann")))
     assert compare(one, load(write_store("b", complete=True, alter_plan=at("bob")))).settings.empty
+
+
+def test_settings_that_differ_are_listed(write_store: WriteStore) -> None:
+    one = load(write_store("a", complete=True))
     comparison = compare(one, load(write_store("c", complete=True, alter_plan=other_settings)))
     assert {"protocol", "pretrain.epochs"} <= set(comparison.settings["setting"])
     assert "do not belong into one table" in comparison.summary[-1]

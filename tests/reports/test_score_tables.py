@@ -59,6 +59,10 @@ def test_a_number_is_the_mean_over_seeds(store_root: Path) -> None:
     line = score(table, 0.3, "moco", "chapman", "auroc")
     assert (line["mean_percent"], line["std_percent"]) == pytest.approx((85.0, math.sqrt(2)))
     assert (line["n"], line["planned"], line["remark"]) == (2, 2, "")
+
+
+def test_overall_is_the_mean_of_the_columns(store_root: Path) -> None:
+    (table,) = tables(store_root)
     overall = score(table, 0.3, "moco", "", OVERALL)
     assert overall["mean_percent"] == pytest.approx(60 + 2.5 + 10)
     assert len(overall["keys"].split()) == 4

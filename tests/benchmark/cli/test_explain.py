@@ -75,6 +75,13 @@ def test_explained_scores_have_the_digits_of_the_tables(
     assert "made by\n  encoder     pmq, " in short
     assert f"--only {cell.key} --results again\n" in short
     assert f"\nfiles\n  row          {copy.cells / cell.key}.json\n" in short
+
+
+def test_a_damaged_record_is_not_explained(
+    finished_bench: Bench, copy: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = cell_of(finished_bench, "pmq", "linear")
+    line = ["explain", "pmq", "linear", "41", "--results", str(copy.root)]
     record = copy.pretrained / cell.pretrain_key / RECORD_FILE
     record.write_text(record.read_text().replace('"seed": 42', '"seed": 43'))
     assert main(line) == FAILED

@@ -64,6 +64,9 @@ def test_a_pretraining_is_found_by_whatever_names_it(finished_bench: Bench, resu
             "pmq",
             {41, 42},
         )
+
+
+def test_one_of_several_pretrainings_is_found_by_its_seed(results: Path) -> None:
     one, other = (find(results, "random", seed) for seed in (41, 42))
     assert one.folder != other.folder
     assert {cell.seed for cell in other.cells} == {42}
@@ -120,6 +123,10 @@ def test_a_row_of_an_earlier_run_is_exported(finished_bench: Bench, results: Pat
     Store(copy).save_plan(replace(plan, key="0" * 16, cells=random, variants={"random": "Random"}))
     assert find(copy, "random", 41).run.plan.key == "0" * 16
     assert find(copy, "pmq", None).run.plan.key == plan.key
+
+
+def test_a_damaged_encoder_is_not_exported(finished_bench: Bench, results: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(results, tmp_path / "runs")
     folder = copy / "pretrained" / pretraining_of(finished_bench).name
     (folder / WEIGHTS).write_bytes(b"")
     with pytest.raises(Damaged, match=f"{WEIGHTS}: its content .* the run command makes the encoder again"):

@@ -105,8 +105,11 @@ def config_from(line: str) -> Config:
     return config_of(parse(line.split())[1])
 
 
-def test_set_overrides_other_flags() -> None:
+def test_folders_are_no_part_of_the_config() -> None:
     assert config_from("--results r --cache c --workers 3 --jobs 7 --device cpu") == load_config("demo")
+
+
+def test_set_overrides_other_flags() -> None:
     config = config_from(
         "--config paper --methods pmq moco --datasets chapman ptb-xl --pretrain-dataset cpsc2018 --ratios 0.5 1 "
         "--seeds 1 2 --protocol strict --labels multi --evaluate linear finetune --preset unified --precision bf16 "

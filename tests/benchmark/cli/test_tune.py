@@ -41,7 +41,7 @@ def candidates() -> list[dict[str, str]]:
     return list(csv.DictReader(Path("out/candidates.csv").read_text().splitlines()))
 
 
-def test_a_search_scores_no_test_patient(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_of_a_search_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", *FLAGS, "--candidates", "3", "--dry-run"]) == OK
     shown = capsys.readouterr().out
     for line in (
@@ -51,6 +51,9 @@ def test_a_search_scores_no_test_patient(capsys: pytest.CaptureFixture[str]) -> 
     ):
         assert line in shown
     assert [path.name for path in Path().iterdir()] == ["tiny.yaml"]
+
+
+def test_a_search_scores_no_test_patient(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", *FLAGS, "--candidates", "3"]) == OK
     assert "no test patient was scored" in capsys.readouterr().out
     store = Store(Path("runs"))
@@ -110,15 +113,20 @@ def test_the_first_trial_is_the_configs_own_setting(small_config: SmallConfig) -
     assert variants["pmq#2"].config.queue_size == 16  # type: ignore[attr-defined]
 
 
-def test_a_longer_search_begins_as_a_shorter_one(
+def test_methods_share_the_values_of_a_hyperparameter(
     small_config: SmallConfig,
 ) -> None:
     config = small_config(SETTINGS)
-    draws, shorter = draws_of(config, 6, seed=1), draws_of(config, 3, seed=1)
+    draws = draws_of(config, 6, seed=1)
     for pmq, byol in list(zip(draws["pmq"], draws["byol"], strict=True))[1:]:
         assert {hyperparameter: pmq[hyperparameter] for hyperparameter in pmq.keys() & byol} == {
             hyperparameter: byol[hyperparameter] for hyperparameter in pmq.keys() & byol
         }
+
+
+def test_a_longer_search_begins_as_a_shorter_one(small_config: SmallConfig) -> None:
+    config = small_config(SETTINGS)
+    draws, shorter = draws_of(config, 6, seed=1), draws_of(config, 3, seed=1)
     assert len({candidate["recipe.lr"] for candidate in draws["pmq"]}) == 6
     assert {name: candidates[:3] for name, candidates in draws.items()} == shorter
     assert draws_of(config, 3, seed=2)["pmq"][1] != draws["pmq"][1]

@@ -39,11 +39,15 @@ from tests.benchmark.tables import table, with_cells
 from tests.reports.conftest import planned, row_of
 
 
-def test_missing_data_say_how_to_get_them(small_config: SmallConfig, tmp_path: Path) -> None:
+def test_the_folder_of_a_dataset_precedes_the_root(small_config: SmallConfig, tmp_path: Path) -> None:
     config, root = small_config({"data.simulation": None}), tmp_path / "root"
     (root / "chapman").mkdir(parents=True)
     assert locate(config, "chapman", Folders(root, {})).root == root / "chapman"
     assert locate(config, "chapman", Folders(root, {"chapman": tmp_path})).root == tmp_path
+
+
+def test_missing_data_say_how_to_get_them(small_config: SmallConfig, tmp_path: Path) -> None:
+    config = small_config({"data.simulation": None})
     for folders, words in (
         (Folders(None, {}), "--data chapman=DIR"),
         (Folders(tmp_path, {}), DATASETS["chapman"].how_to_get),
@@ -63,11 +67,19 @@ def test_a_corpus_that_cannot_be_used_is_refused(
     assert warning.startswith("PTB-XL cannot be scored: recording r001 has no official fold")
     with pytest.raises(DatasetError, match="PTB-XL cannot be pretrained on: recording r001"):
         audit_run(small_config({"data.pretrain": "ptb-xl"}), unsplit)
+
+
+def test_many_short_recordings_are_a_warning(
+    cohorts: Cohorts, make_prepared: Callable[..., Prepared], small_config: SmallConfig
+) -> None:
     patients = [(f"p{number}", (number % 2,), 5 if number < 5 else 12, None) for number in range(40)]
     _, (warning,) = audit_run(
         small_config({"data.datasets": ["chapman"]}), cohorts | {"chapman": make_prepared("chapman", patients)}
     )
     assert warning.startswith("Chapman: 5 of 40 recordings have fewer than 6 heartbeats")
+
+
+def test_an_empty_corpus_is_refused(cohorts: Cohorts, small_config: SmallConfig) -> None:
     empty = replace(cohorts["mimic-iv-ecg"], listed=table([]))
     with pytest.raises(DatasetError, match="MIMIC-IV-ECG cannot be pretrained on: no recording"):
         audit_run(small_config(), cohorts | {"mimic-iv-ecg": empty})

@@ -31,6 +31,9 @@ def test_one_job_runs_in_this_process() -> None:
         assert engine.submit(os.getpid).result() == os.getpid()
         with pytest.raises(ZeroDivisionError):
             engine.submit(divmod, 1, 0)
+
+
+def test_several_jobs_are_processes() -> None:
     with open_engine("local", 2, ()) as engine:
         assert isinstance(engine, Pool)
         assert engine.width() == 2
