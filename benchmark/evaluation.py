@@ -28,7 +28,7 @@ from torch import nn
 from benchmark.cli.check import checks_of, line_of
 from benchmark.cli.main import config_of, parse
 from benchmark.cli.refusals import refusals
-from benchmark.cli.run import begun, run_missing, sole_command
+from benchmark.cli.run import request_of, run_missing, sole_command
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.arrays import Arrays
@@ -156,7 +156,7 @@ def flags(values: Mapping[str, Sequence[Any]]) -> Iterator[str]:
 def run(arguments: Namespace) -> Results:
     """Run the missing part of a grid and return its results. Raises ConfigError and DatasetError before any work."""
     console = open_console()
-    request = begun(arguments, console)
+    request = request_of(arguments, console)
     problems = list(refusals(request))
     if problems:
         raise ConfigError("; ".join(problems))

@@ -80,7 +80,8 @@ def print_dry_run(request: Request, console: Console, variants: Variants = None)
         grid = make_grid(config, views, machine, variants)
         work = Work(grid, grid.pretrainings, grid.distinct_cells())
     else:
-        grid = select_keys(grid, vars(arguments).get("only") or (), Store(results))
+        if only := vars(arguments).get("only"):
+            grid = select_keys(grid, only, Store(results))
         work = missing(grid, Store(results))
     cells = len(grid.distinct_cells())
     trained = sum(one.method.trains for one in grid.pretrainings)

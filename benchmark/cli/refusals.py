@@ -74,11 +74,11 @@ def refusals(request: Request) -> Iterator[str]:
 
 
 def select_keys(grid: Grid, starts: Sequence[str], store: Store) -> Grid:
-    """Select the cells whose keys begin as `--only` says; all where it is not given.
+    """Select the cells whose keys begin as `--only` says.
 
     Raises ConfigError for keys of no cell, with the command line of the run of this store that has one.
     """
-    selected = select(grid, starts) if starts else grid
+    selected = select(grid, starts)
     if selected.cells:
         return selected
     keys = " ".join(starts)

@@ -60,7 +60,7 @@ REPORTS = Path(__file__).resolve().parents[2] / "reports"
 
 def run(arguments: Namespace, console: Console) -> int:
     """Run a grid or print its cost; returns the exit status. Raises ConfigError before any work, DatasetError."""
-    request = begun(arguments, console)
+    request = request_of(arguments, console)
     if arguments.dry_run:
         return dry_run(request, console)
     if are_refused(request):
@@ -74,8 +74,8 @@ def run(arguments: Namespace, console: Console) -> int:
     return FAILED if failures or not reported else OK
 
 
-def begun(arguments: Namespace, console: Console) -> Request:
-    """Collect what a run is of; print what counts as a patient, and which rows have no twin. Raises ConfigError."""
+def request_of(arguments: Namespace, console: Console) -> Request:
+    """Make the request of a run; print what counts as a patient, and which rows have no twin. Raises ConfigError."""
     config = config_of(arguments)
     refuse_lone_windows(config, variants_of(config))  # before the data are prepared
     refuse_unusable(config)
@@ -98,7 +98,8 @@ def run_missing(request: Request, console: Console) -> tuple[Plan, int]:
     prepared, warnings = prepare_all(request, datasets, console)
     forms = external_forms(config, datasets, lambda data, cut: prepare_data(data, config, folders, console, cut))
     grid = make_grid(config, prepared, machine, forms=forms)
-    grid = select_keys(grid, arguments.only or (), store)
+    if arguments.only:
+        grid = select_keys(grid, arguments.only, store)
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     folders_used = [*(one.key for one in grid.pretrainings), *caches_of([*prepared.values(), *forms.values()])]
     plan = make_plan(config, prepared, grid, warnings, probe.source)

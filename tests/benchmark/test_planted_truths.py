@@ -128,9 +128,7 @@ def test_a_test_recording_among_those_of_training_is_refused(
     assert not list(Path("runs").glob("cells/*"))
 
 
-def test_planted_truths_are_found(
-    run: Callable[..., int],
-) -> None:
+def test_planted_truths_are_found(run: Callable[..., int]) -> None:
     assert run(["random", "pclr", "again.py", "oracle.py"], [], lambda entries: entries) == 0
     scores = column()
     means = intervals([scores]).set_index("variant")["mean"]

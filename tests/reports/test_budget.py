@@ -49,9 +49,7 @@ def test_a_line_has_the_mean_updates_of_its_pretrainings(plan: Plan, swept: pd.D
     ]  # fmt: skip
 
 
-def test_the_untrained_encoder_is_a_level_beside_the_lines_of_methods(
-    plan: Plan, swept: pd.DataFrame
-) -> None:
+def test_the_untrained_encoder_is_a_level_beside_the_lines_of_methods(plan: Plan, swept: pd.DataFrame) -> None:
     points = budget_points(swept, {row: {"a": {"updates": count}} for row, count in UPDATES.items()}, plan)
     levels = pd.DataFrame([{"ratio": 0.1, "variant": row, "mean": 0.3, **LINE} for row in ("random", "moco")])
     style = style_of(plan)

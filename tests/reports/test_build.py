@@ -252,9 +252,7 @@ def test_patient_retrieval_has_intervals_over_patients(write_store: WriteStore, 
     assert pairs["difference"]["patient_auroc"] == pytest.approx(random - pmq)
 
 
-def test_pretrainings_are_listed_by_row(
-    write_store: WriteStore,
-) -> None:
+def test_pretrainings_are_listed_by_row(write_store: WriteStore) -> None:
     def of_seed(row: Row) -> Row:
         return replace(row, pretrain_key=digest(f"{row.variant}{row.seed}"), pretrain_seed=row.seed)
 

@@ -20,9 +20,7 @@ WritePredictions = Callable[..., Path]
 PARTS = {"a.x": (0.1, 0.2), "b@a.y": (0.4, 0.8), "b": (1.6, 3.2)}
 
 
-def test_cells_that_were_tested_on_other_windows_are_not_compared(
-    write_predictions: WritePredictions,
-) -> None:
+def test_cells_that_were_tested_on_other_windows_are_not_compared(write_predictions: WritePredictions) -> None:
     one, other = (
         simulated_predictions(np.random.default_rng(seed), methods=1, seeds=1, patients=20, scatter=Scatter())[0, 0]
         for seed in (1, 2)
@@ -78,9 +76,7 @@ def test_what_a_patient_adds_to_columns_of_one_dataset_is_summed_before_it_is_sq
     assert of_a[0, 0] + of_b[0, 0] == pytest.approx(0.5)
 
 
-def test_subsets_that_all_seeds_share_are_the_replicates(
-    write_predictions: WritePredictions,
-) -> None:
+def test_subsets_that_all_seeds_share_are_the_replicates(write_predictions: WritePredictions) -> None:
     simulated = simulated_predictions(np.random.default_rng(3), methods=2, seeds=6, patients=30, scatter=Scatter())
     predictions = {}
     for (number, run), test in simulated.items():

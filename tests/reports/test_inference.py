@@ -227,9 +227,7 @@ def test_baselines_have_no_part_in_the_tests_of_pairs(write_predictions: WritePr
     assert tested[["first", "second"]].to_numpy().tolist() == [["moco", "features"], ["pmq", "features"]]
 
 
-def test_overall_is_the_mean_of_the_columns(
-    write_predictions: WritePredictions,
-) -> None:
+def test_overall_is_the_mean_of_the_columns(write_predictions: WritePredictions) -> None:
     random = np.random.default_rng(5)
     predictions = {}
     for dataset in ("ptb-xl", "chapman"):

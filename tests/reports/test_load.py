@@ -131,9 +131,7 @@ def test_merged_runs_have_the_same_settings(write_store: WriteStore, alter: dict
     assert incompatible(other, one) == ([reason] if reason else [])
 
 
-def test_damaged_records_are_left_out(
-    write_store: WriteStore,
-) -> None:
+def test_damaged_records_are_left_out(write_store: WriteStore) -> None:
     root = write_store(complete=True)
     write_record(root, "random", health=[{"epoch": 0}], health_sample={"windows_sha256": "there"})
     write_record(root, "pmq", loss=[1.25], health=[{"epoch": 0, "effective_rank": 4.0}])

@@ -113,9 +113,7 @@ def test_the_first_trial_is_the_configs_own_setting(small_config: SmallConfig) -
     assert variants["pmq#2"].config.queue_size == 16  # type: ignore[attr-defined]
 
 
-def test_methods_share_the_values_of_a_hyperparameter(
-    small_config: SmallConfig,
-) -> None:
+def test_methods_share_the_values_of_a_hyperparameter(small_config: SmallConfig) -> None:
     config = small_config(SETTINGS)
     draws = draws_of(config, 6, seed=1)
     for pmq, byol in list(zip(draws["pmq"], draws["byol"], strict=True))[1:]:

@@ -146,9 +146,7 @@ def check_card(tmp_path: Path, run_verb: RunVerb) -> Callable[..., tuple[str, li
     return check
 
 
-def test_check_names_the_key_of_a_card_that_is_probably_wrong(
-    check_card: Callable[..., tuple[str, list[str]]],
-) -> None:
+def test_check_names_the_key_of_a_card_that_is_probably_wrong(check_card: Callable[..., tuple[str, list[str]]]) -> None:
     out, warnings = check_card()
     assert "1 of 20 usable recordings have no label\n" in out
     assert re.search(r"QRS amplitude (0\.9\d*|1|1\.\d+) mV, heart rate (9|10)\d/min \(medians of", out)
