@@ -94,7 +94,7 @@ def write_runs(folder: Path, store: Path) -> None:
             if file.suffix not in (".md", ".tex", ".csv") or file.stem == "costs":
                 file.unlink()
                 continue
-            file.write_text(re.sub(r"; commit [^;.]*", "", file.read_text()).replace(str(store), "STORE"))
+            file.write_text(re.sub(r"[;,] commit [^;,.]*", "", file.read_text()).replace(str(store), "STORE"))
 
 
 def main(folder: Path) -> None:
