@@ -17,7 +17,7 @@ from benchmark.data.joined import JOIN
 from benchmark.data.segments import TYPICAL_SECONDS, Rate, Segmentation, leads_named
 from benchmark.data.splits import Labels, Protocol, Standardise, ValidationLabels
 from benchmark.data.tasks import DatasetTask, columns_of
-from benchmark.results.names import DEFAULT_TASK, FINETUNE, Baseline, Pool, Preset
+from benchmark.results.names import AT, DEFAULT_TASK, FINETUNE, Baseline, Pool, Preset
 from methods.parts.hyperparameters import Count, Recipe, Share
 
 T = TypeVar("T")
@@ -160,11 +160,11 @@ class Data(Section):
 
     def columns(self) -> tuple[DatasetTask, ...]:
         """Return the columns of the table. Raises ValueError where a dataset or a task makes none."""
-        return columns_of(self.datasets, self.task)
+        return columns_of((*self.datasets,), (*self.task,))
 
     def column(self, name: str) -> DatasetTask:
-        """Return the column of a name; for the name of a dataset that is none, the dataset under `default`."""
-        return next((column for column in self.columns() if column.name == name), DatasetTask(name))
+        """Return the column of a name: 'ptb-xl.rhythm', 'ptb-xl' of its default task, or a transport."""
+        return DatasetTask(name) if AT in name else DatasetTask(*name.split("."))
 
     def cut(self) -> Segmentation:
         """Return the segmentation of recordings."""

@@ -5,7 +5,7 @@ A named task is the same recordings under other labels. The class of a dataset s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -45,14 +45,15 @@ def tasks_of(dataset: str) -> tuple[str, ...]:
     return (DEFAULT_TASK, *named_tasks(dataset))
 
 
-def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[DatasetTask, ...]:
+@lru_cache(maxsize=32)
+def columns_of(datasets: tuple[str, ...], tasks: tuple[str, ...]) -> tuple[DatasetTask, ...]:
     """Return each dataset under those of the tasks that it has; then the transports, which have one task.
 
     Raises ValueError for a task that none of the datasets has, and for a dataset that has none of the tasks.
     """
-    plain, requested = [name for name in datasets if AT not in name], tuple(tasks)
-    columns = [DatasetTask(name, task) for name in plain for task in requested if task in tasks_of(name)]
-    unused = {*plain, *(requested if plain else ())} - {name for c in columns for name in (c.dataset, c.task)}
+    plain = [name for name in datasets if AT not in name]
+    columns = [DatasetTask(name, task) for name in plain for task in tasks if task in tasks_of(name)]
+    unused = {*plain, *(tasks if plain else ())} - {name for c in columns for name in (c.dataset, c.task)}
     if unused:
         possible = "; ".join(f"{name} has {', '.join(tasks_of(name))}" for name in plain)
         raise ValueError(f"no dataset has the task, or no task fits the dataset, {sorted(unused)}: {possible}")

@@ -233,7 +233,7 @@ def test_each_task_is_split_as_its_authors_do() -> None:
 
 
 def test_a_dataset_takes_the_tasks_that_it_has() -> None:
-    columns = columns_of(["ptb-xl", "cpsc2018", "ours"], ["all", "rhythm", "default"])
+    columns = columns_of(("ptb-xl", "cpsc2018", "ours"), ("all", "rhythm", "default"))
     assert [column.name for column in columns] == [
         *("ptb-xl.all", "ptb-xl.rhythm", "ptb-xl"),
         *("cpsc2018.all", "cpsc2018", "ours"),

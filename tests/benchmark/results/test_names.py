@@ -52,7 +52,7 @@ def test_features_collapse_below_a_rank_or_above_a_cosine() -> None:
 
 
 def test_every_printed_number_fits_a_table() -> None:
-    columns = {column.name for column in columns_of(["ptb-xl"], [*named_tasks("ptb-xl")])}
+    columns = {column.name for column in columns_of(("ptb-xl",), (*named_tasks("ptb-xl"),))}
     for number in numbers():
         assert number.column in columns | DATASETS.keys()
         assert number.evaluation in EVALUATION_FACTS
