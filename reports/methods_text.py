@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import (
+    ABLATION,
     COMBINED,
     CRITERIA,
     EVALUATION_FACTS,
@@ -25,6 +26,7 @@ from benchmark.results.names import (
     METHOD,
     QRS_AMPLITUDE,
     SUPERVISED,
+    SWEEP,
     UNIT_OF_PROTOCOL,
     evaluation_of,
     is_untrained,
@@ -114,6 +116,7 @@ def methods_text(results: Run, layouts: Sequence[Layout], unit: str) -> str:
         labels=labels_of(plan),
         encoders=encoders,
         untrained=untrained,
+        changes=list(_changes(plan)),
         reads_reports=any(role_of(plan, row).get("reads_reports") for row in trained),
         trained=[_method_facts(results, row, records) for row, records in trained.items()],
         budget=BUDGETS[plan.config["pretrain"].get("budget", "epochs")],
@@ -157,6 +160,21 @@ def _hyperparameters_text(plan: Plan, rows: Collection[str]) -> str:
         if row in rows and named:
             texts.append(f"{row_title(plan, row)} ({', '.join(named)})")
     return and_text(texts or [""])
+
+
+def _changes(plan: Plan) -> Iterator[str]:
+    """Name the ablations of each method, and the values of each hyperparameter that is swept, a sentence each."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row, role in plan.roles.items():
+        if role["role"] in (ABLATION, SWEEP):
+            value = row.partition(":")[2] if role["role"] == ABLATION else str(role["value"])
+            groups.setdefault((role["of"], role["hyperparameter"]), []).append(value)
+    for (method, hyperparameter), values in groups.items():
+        title = row_title(plan, method) if method in plan.variants else method
+        if hyperparameter:
+            yield f"{title} was also run with {hyperparameter.replace('_', ' ')} {and_text(values)}."
+        else:
+            yield f"{title} was also run {and_text(values)}."
 
 
 def _choices_text(plan: Plan, layouts: Sequence[Layout]) -> str:

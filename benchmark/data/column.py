@@ -16,8 +16,11 @@ from benchmark.data.datasets.base import ALWAYS_TESTED
 from benchmark.data.prepare import Prepared
 from benchmark.data.recordings import NO_FOLD
 from benchmark.data.splits import (
+    HELD_OUT,
     SIDE_OF_FOLD,
     SPLIT_SEED,
+    TEST_SHARE,
+    VALIDATION_SHARE,
     Dealing,
     Label,
     Part,
@@ -106,6 +109,23 @@ class Column:
         if not self.is_cross_validated:
             return self.split.test
         return np.flatnonzero(self.is_labelled)
+
+    @cached_property
+    def division(self) -> str:
+        """How the recordings are divided into training, validation and test parts, for a methods section."""
+        stated = {*self.data.recordings.fold.tolist()} - {NO_FOLD, ALWAYS_TESTED}
+        if stated:
+            return "by the folds that the dataset states"
+        if self.is_cross_validated:
+            return (
+                f"into {self.spec.folds} parts of patients, each tested by what is learned on the others, of whose "
+                f"patients one in {HELD_OUT} validates"
+            )
+        if self.spec.sides == "shuffled":
+            return f"at random, {100 * TEST_SHARE:g} % for testing and {100 * VALIDATION_SHARE:g} % of the rest for validation"
+        if self.spec.protocol == "paper":
+            return "by class in the order of names, the last tenth for testing and the tenth before it for validation"
+        return "by patient within each class at random, a tenth for testing and a tenth for validation"
 
     def split_of_part(self, part: Part) -> Split:
         """Return the split whose test side is one part of a cross-validation."""

@@ -356,7 +356,7 @@ def corpus_facts(corpus: Prepared, in_parts: Columns, config: Config) -> dict[st
 def column_facts(prepared: Prepared, column: DatasetTask, config: Config) -> dict[str, Any]:
     """Collect facts of a column, with the parts of a cross-validation, and dataset and name of a named task."""
     view = column_of(prepared, config.column_spec(column.name))
-    facts = facts_of(prepared) | {"left_out": view.left_out}
+    facts = facts_of(prepared) | {"left_out": view.left_out, "division": view.division}
     if view.is_cross_validated:
         facts["parts"] = view.spec.folds
     if column.named is not None:

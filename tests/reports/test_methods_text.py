@@ -74,6 +74,23 @@ def test_the_paragraph_has_the_windows_with_what_validation_chose(write_store: W
         assert sentence in text
 
 
+def test_the_paragraph_has_ablations_sweeps_and_how_the_test_parts_were_drawn(write_store: WriteStore) -> None:
+    def with_changes(plan: Plan) -> Plan:
+        roles = {
+            "pmq:w/o mask_t": {"role": "ablation", "of": "pmq", "hyperparameter": "", "value": None},
+            "pmq:queue_size=64": {"role": "sweep", "of": "pmq", "hyperparameter": "queue_size", "value": 64},
+            "pmq:queue_size=256": {"role": "sweep", "of": "pmq", "hyperparameter": "queue_size", "value": 256},
+        }
+        datasets = plan.datasets | {"ptb-xl": plan.datasets["ptb-xl"] | {"division": "by the folds of the dataset"}}
+        return replace(plan, roles=plan.roles | roles, datasets=datasets)
+
+    root = write_store(complete=True, alter_plan=with_changes)
+    write_records(root)
+    text = text_of(root)
+    assert "PMQ was also run w/o mask_t. PMQ was also run with queue size 64 and 256." in text
+    assert "2 classes, divided by the folds of the dataset);" in text
+
+
 def test_a_recipe_is_named_only_where_all_have_it(write_store: WriteStore) -> None:
     root = write_store(complete=True)
     write_records(root, lr=0.1)

@@ -259,3 +259,26 @@ def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> 
     rows = [*others, *rows_of(data.skipped), first | {"reason": "just too slow"}]
     without = replace(data, listed=table_of(rows))
     assert of_task(without, RHYTHM).fingerprint == of_task(data, RHYTHM).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("spec", "fold", "words"),
+    [
+        (
+            PAPER,
+            None,
+            "by class in the order of names, the last tenth for testing and the tenth before it for validation",
+        ),
+        (STRICT, None, "by patient within each class at random, a tenth for testing and a tenth for validation"),
+        (STRICT, 3, "by the folds that the dataset states"),
+        (replace(MULTI, sides="shuffled"), None, "at random, 20 % for testing and 10 % of the rest for validation"),
+        (
+            replace(STRICT, folds=5),
+            None,
+            "into 5 parts of patients, each tested by what is learned on the others, of whose patients one in 8 validates",
+        ),
+    ],
+)
+def test_the_division_of_a_column_is_that_of_its_split(spec: TaskSpec, fold: int | None, words: str) -> None:
+    entries = [entry(str(number), 0, fold=fold) for number in range(3)]
+    assert Column(listed(entries), spec).division == words
