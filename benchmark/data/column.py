@@ -122,7 +122,8 @@ class Column:
                 f"patients one in {HELD_OUT} validates"
             )
         if self.spec.sides == "shuffled":
-            return f"at random, {100 * TEST_SHARE:g} % for testing and {100 * VALIDATION_SHARE:g} % of the rest for validation"
+            shares = f"{100 * TEST_SHARE:g} % for testing and {100 * VALIDATION_SHARE:g} % of the rest for validation"
+            return f"at random, {shares}"
         if self.spec.protocol == "paper":
             return "by class in the order of names, the last tenth for testing and the tenth before it for validation"
         return "by patient within each class at random, a tenth for testing and a tenth for validation"

@@ -275,7 +275,8 @@ def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> 
         (
             replace(STRICT, folds=5),
             None,
-            "into 5 parts of patients, each tested by what is learned on the others, of whose patients one in 8 validates",
+            "into 5 parts of patients, each tested by what is learned on the others, of whose patients one in 8 "
+            "validates",
         ),
     ],
 )
