@@ -91,9 +91,10 @@ def mark_of_rerun(theirs: Run, again: Run, keys: Sequence[str], with_weights: Co
         is_trained = bool(row.provenance["corpus"]) and key not in with_weights
         points.append(points_between(row, again.rows[key]))
         excess.append(points[-1] - MOST_POINTS[is_trained, is_frozen(row.evaluation)])
+    mark = f"{RERUN} from its weights" if set(keys) & set(with_weights) else RERUN
     if max(excess) > 0:
-        return f"{RERUN} differs by {max(points):.1f} points"
-    return f"{RERUN}: {counted(len(keys), 'cell')} within {max(points):.1f} points"
+        return f"{mark} differs by {max(points):.1f} points"
+    return f"{mark}: {counted(len(keys), 'cell')} within {max(points):.1f} points"
 
 
 def points_between(row: Row, other: Row) -> float:

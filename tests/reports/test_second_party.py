@@ -87,7 +87,7 @@ def test_a_rerun_is_held_to_the_tolerance_of_another_machine(write_store: WriteS
     again = load(write_store("again", complete=True, alter=lambda row: moved(trained(row))))
     linear = next(cell.key for cell, _ in theirs.finished if (cell.variant, cell.evaluation) == ("pmq", "linear"))
     assert mark_of_rerun(theirs, again, [linear], ()) == f"{RERUN}: 1 cell within 4.0 points"
-    assert mark_of_rerun(theirs, again, [linear], [linear]) == f"{RERUN} differs by 4.0 points"
+    assert mark_of_rerun(theirs, again, [linear], [linear]) == f"{RERUN} from its weights differs by 4.0 points"
 
 
 def trained(row: Row) -> Row:

@@ -26,13 +26,13 @@ def test_a_row_of_an_archive_is_computed_again(
     assert main(["report", "--results", "theirs", "--archive", "theirs.zip", "--out", "theirs/out"]) == 0
     assert main(["report", "--results", "theirs", "--archive", "weights.zip", "--weights", "--out", "theirs/out"]) == 0
     capsys.readouterr()
-    for archive, encoders in (("theirs.zip", "1 of 1"), ("weights.zip", "0 of 1")):
+    for archive, encoders, how in (("theirs.zip", "1 of 1", ""), ("weights.zip", "0 of 1", " from its weights")):
         out = Path(archive).stem
         assert main(["report", "--results", "runs", archive, "--verify", "--out", out]) == 0
         shown = capsys.readouterr().out
         assert f"to do: 1 of 1 cells, {encoders} pretrainings\n" in shown
         assert re.search("estimate for cpu in float32.*: pretraining ", shown)
-        assert "PMQ (re-run: 1 cell within 0.0 points)" in Path(out, "results.md").read_text()
+        assert f"PMQ (re-run{how}: 1 cell within 0.0 points)" in Path(out, "results.md").read_text()
     results = load(["runs", "theirs.zip"]).verify(again="theirs/again")
     assert set(results.marks.values()) == {"re-run: 1 cell within 0.0 points"}
     assert len(Store(Path("theirs/again")).load_plan().cells) == 1
