@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from benchmark.results.files import DIGEST, Damaged, digest, digested_json
-from benchmark.results.store import NoResults, Plan, Store
+from benchmark.results.store import NoResults, Plan, Row, Store
 from reports import load
 from reports.layouts import layouts
 from reports.load import incompatible, pack
@@ -149,6 +149,17 @@ def test_damaged_records_are_left_out(write_store: WriteStore) -> None:
     assert curves[["variant", "epoch", "measure", "value"]].to_numpy().tolist() == [
         ["pmq", 1, "loss", 1.25], ["pmq", 0, "effective_rank", 4.0],
     ]  # fmt: skip
+
+
+def test_a_run_of_another_results_version_is_named_with_its_rows(write_store: WriteStore) -> None:
+    def of_version(version: int) -> Callable[[Row], Row]:
+        return lambda row: replace(row, provenance=row.provenance | {"results_versions": {"finetune": version}})
+
+    one, other = write_store("one", alter=of_version(1)), write_store("other", alter=of_version(2))
+    (message,) = load([one, other]).messages
+    assert re.search(
+        r"not put together: .* \(Random, MoCo, .*\): the results version of finetune is 2, not 1$", message
+    )
 
 
 def test_curves_leave_out_measures_that_had_no_windows() -> None:
