@@ -30,19 +30,14 @@ def open_console(file: TextIO | None = None) -> Console:
     return console
 
 
-def shown(text: str) -> Text:
-    """Return text as all text is printed: taken literally, with control characters of names from others as text."""
-    return Text(visible(text))
-
-
 def note(console: Console, line: str) -> None:
-    """Print one line unwrapped, so that it can be searched and copied."""
-    console.print(shown(line), soft_wrap=True)
+    """Print one line literally and unwrapped, so that it can be searched and copied."""
+    console.print(Text(visible(line)), soft_wrap=True)
 
 
 def error(line: str) -> None:
     """Print one error unwrapped on stderr, in one line also where a name has a line feed."""
-    message = Text.assemble(("error: ", "bold red"), shown(line.replace("\n", r"\n")))
+    message = Text.assemble(("error: ", "bold red"), visible(line.replace("\n", r"\n")))
     open_console(sys.stderr).print(message, soft_wrap=True)
 
 
@@ -98,7 +93,9 @@ def print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequen
     table = Table(box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, heading in enumerate(headings):
         is_label = number == 0
-        table.add_column(shown(heading), justify="left" if is_label else "right", no_wrap=not is_label, overflow="fold")
+        table.add_column(
+            Text(visible(heading)), justify="left" if is_label else "right", no_wrap=not is_label, overflow="fold"
+        )
     for row in rows:
-        table.add_row(*map(shown, row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     console.print("", table, "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -101,7 +101,9 @@ def run_missing(request: Request, console: Console) -> tuple[Plan, int]:
     if arguments.only:
         grid = select_keys(grid, arguments.only, store)
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
-    folders_used = [*(one.key for one in grid.pretrainings), *caches_of([*prepared.values(), *forms.values()])]
+    used = [*prepared.values(), *forms.values()]
+    used += [member for data in used for member, _ in data.members]
+    folders_used = [*(one.key for one in grid.pretrainings), *sorted({data.folder.name for data in used})]
     plan = make_plan(config, prepared, grid, warnings, probe.source)
     plan = replace(plan, command=arguments.line, folders=folders_used)
     tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, forms, store), console)
@@ -120,12 +122,6 @@ def run_missing(request: Request, console: Console) -> tuple[Plan, int]:
     failures = work_off(work, context, prepared, machine, console)
     measure_again(probe, config, grid, store)
     return plan, failures
-
-
-def caches_of(prepared: Collection[Prepared]) -> list[str]:
-    """Name the folders in the cache of prepared data and of the datasets that they join."""
-    members = [member for data in prepared for member, _ in data.members]
-    return sorted({data.folder.name for data in (*prepared, *members)})
 
 
 @contextmanager

@@ -31,7 +31,6 @@ from benchmark.results.files import (
     KEY_PATTERN,
     Damaged,
     content_digest,
-    digest,
     digested_json,
     file_digest,
     read_digested_json,
@@ -227,11 +226,6 @@ class Failure:
         """First line of the error's text, with the next one that has words where it ends in a colon."""
         lines = [line.strip() for line in self.error.splitlines() if line.strip()]
         return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
-
-
-def cell_key(content: Mapping[str, Any], ratio: float, seed: int, subset: int) -> str:
-    """Return a cell's key, the digest of what moves its scores; the first labelled subset of a seed is not named."""
-    return digest([content, ratio, seed, *([subset] if subset else [])])
 
 
 def labels_of(plan: Plan) -> str:

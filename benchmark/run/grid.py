@@ -35,7 +35,7 @@ from benchmark.results.names import (
     is_frozen,
     name_on,
 )
-from benchmark.results.store import Store, cell_key
+from benchmark.results.store import Store
 from benchmark.run.crossfit import DEALT_BY, Columns, crossfitted, dealt_by
 from benchmark.run.rows import Variant, refuse_lone_windows, variants_of
 from benchmark.training.evaluations import settings_of, version_of
@@ -334,7 +334,8 @@ def make_grid(
                         content["external"] = form.fingerprint
                         cell = replace(cell, external_windows=form.folder)
                     for subset in range(subsets_of(config, table, ratio)):
-                        key = cell_key(content, ratio, seed, subset)
+                        further = [subset] if subset else []  # the first subset of a seed is not named
+                        key = digest([content, ratio, seed, *further])
                         cells.append(replace(cell, key=key, subset=subset, content=content))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
 

@@ -34,7 +34,6 @@ from benchmark.results.store import (
     Predictions,
     Row,
     Store,
-    cell_key,
     labels_of,
     read_record_file,
     record_bytes,
@@ -295,8 +294,6 @@ def test_an_edited_record_is_one_line_with_the_file(store: Store, record_file: P
 def test_a_digest_is_of_the_canonical_json() -> None:
     assert digest({"b": "x", "a": [1, 2.5, None]}) == digest({"a": (1, 2.5, None), "b": "x"})
     assert digest({"a": 1}) != digest({"a": 1.0})
-    assert cell_key({"a": 1}, 0.1, 41, 0) == digest([{"a": 1}, 0.1, 41])
-    assert cell_key({"a": 1}, 0.1, 41, 2) == digest([{"a": 1}, 0.1, 41, 2])
     with pytest.raises(ValueError, match="not JSON compliant"):
         digest(math.nan)
 
