@@ -19,7 +19,7 @@ from methods.encoders.base import STRICT, Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.parts.hyperparameters import Recipe as Recipe
 from methods.parts.hyperparameters import Share
-from methods.parts.masks import Mask
+from methods.parts.layers import Mask
 
 Pairing = Literal["neighbor", "same", "patient"]
 """Second view: next heartbeat; same heartbeat; one of another recording of the patient, else of the same recording."""

@@ -16,10 +16,9 @@ from torch import Tensor
 from methods.base import Batch, MethodConfig
 from methods.encoders.base import Encoder
 from methods.momentum import MomentumMethod
-from methods.parts.heads import batch_norm_head
 from methods.parts.hyperparameters import Count, FrequencyMask, Momentum, TimeMask
+from methods.parts.layers import batch_norm_head, frequency_then_time
 from methods.parts.losses import unit_length
-from methods.parts.masks import frequency_then_time
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from torch import Tensor
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.parts.hyperparameters import Choice, LossWeight, Share
+from methods.parts.layers import Mask, continuous_mask
 from methods.parts.losses import shared_id_nce, time_cosine, two_view_nce
-from methods.parts.masks import Mask, continuous_mask
 
 ID_TEMPERATURE = 0.1
 Loss = Callable[[Tensor, Tensor], Tensor]  # of the outputs per time step of two views, (B, S, K) each -> ()

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single, width_of
 from methods.parts.hyperparameters import Choice, Count
-from methods.parts.masks import dropout
+from methods.parts.layers import dropout
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single
 from methods.momentum import MomentumMethod
-from methods.parts.heads import mlp_head
 from methods.parts.hyperparameters import Choice, Count, Momentum, Share
+from methods.parts.layers import mlp_head
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, refuse_single, width_of
 from methods.parts.hyperparameters import Choice, Count, Share
-from methods.parts.masks import dropout
+from methods.parts.layers import dropout
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig
 from methods.encoders.base import Encoder
 from methods.momentum import EMPTY, KeyQueue, MomentumMethod
-from methods.parts.heads import batch_norm_head, mlp_head
 from methods.parts.hyperparameters import FrequencyMask, Momentum, Temperature, TimeMask
+from methods.parts.layers import batch_norm_head, frequency_then_time, mlp_head
 from methods.parts.losses import scaled_similarity, unit_length
-from methods.parts.masks import frequency_then_time
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.heads import mlp_head
 from methods.parts.hyperparameters import Count, Temperature
+from methods.parts.layers import mlp_head
 from methods.parts.losses import nt_xent
 
 

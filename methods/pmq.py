@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from methods.base import Batch
 from methods.moco import MoCo, QueueConfig
 from methods.momentum import EMPTY
-from methods.parts.heads import batch_norm_head
 from methods.parts.hyperparameters import Count
+from methods.parts.layers import batch_norm_head
 from methods.parts.losses import multi_positive_nce, scaled_similarity
 
 

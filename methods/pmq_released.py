@@ -17,10 +17,9 @@ from methods.base import Batch, Batching
 from methods.encoders.base import Encoder
 from methods.moco import QueueConfig
 from methods.momentum import AveragedMethod, KeyQueue, RunningAverage, momentum_copy, update_momentum
-from methods.parts.heads import batch_norm_head
 from methods.parts.hyperparameters import Share
+from methods.parts.layers import batch_norm_head, frequency_then_time
 from methods.parts.losses import scaled_similarity, unit_length
-from methods.parts.masks import frequency_then_time
 
 LOG_EPSILON = math.log(1e-12)
 MOMENTUM_LAYERS = slice(0, 5)

@@ -22,10 +22,9 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.heads import batch_norm_head, mlp_head
 from methods.parts.hyperparameters import Count, FrequencyMask, Log, Temperature, TimeMask
+from methods.parts.layers import batch_norm_head, frequency_then_time, mlp_head
 from methods.parts.losses import nt_xent, unit_length
-from methods.parts.masks import frequency_then_time
 
 
 @dataclass(frozen=True)

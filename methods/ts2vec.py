@@ -19,8 +19,8 @@ from methods.base import Batch, MethodConfig, Pairing, Recipe
 from methods.encoders.base import output_stretch, refuse_single
 from methods.momentum import AveragedMethod
 from methods.parts.hyperparameters import Choice, Share, TimeMask
+from methods.parts.layers import dropout, time_mask
 from methods.parts.losses import two_view_nce
-from methods.parts.masks import dropout, time_mask
 
 
 @dataclass(frozen=True)

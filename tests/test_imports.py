@@ -57,7 +57,7 @@ ROOMS = (
 names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen.py",),
-    "wfdb": ("benchmark/data/datasets/", "reports/recording_sheet.py"),
+    "wfdb": ("benchmark/data/datasets/", "benchmark/cli/data.py"),
     "yaml": ("benchmark/config/", "benchmark/data/datasets/card_labels.py"),
     "distributed": ("benchmark/run/dask_engine.py",),
     "h5py": ("benchmark/data/datasets/card_formats.py",),
@@ -71,7 +71,7 @@ OWNERS = {
         "reports/axes.py",
         "reports/answer.py",
         "reports/opinion.py",
-        "reports/recording_sheet.py",
+        "benchmark/cli/data.py",
     ),
     "torch.utils.tensorboard": ("benchmark/run/pretraining.py",),
 }

@@ -1,7 +1,7 @@
 """The commands `data check` and `data show`: what a dataset holds and what is wrong with it.
 
 data check           prepares and audits every dataset; one verdict each
-data show RECORDING  one recording and its heartbeats (drawn by reports.recording_sheet)
+data show RECORDING  one recording and its heartbeats
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import re
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +31,9 @@ from benchmark.data.joined import datasets_in
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
 from benchmark.data.tasks import of_task
+from benchmark.results.arrays import AnyFloats
+from benchmark.results.files import write_atomic
+from benchmark.results.names import LEADS
 from benchmark.run.datasets import audit_of, locate, names_of, patients_of, prepare_data
 from benchmark.screen import Console, note
 
@@ -40,6 +46,7 @@ VERDICTS = {
 """Worst severity of a dataset's findings -> verdict, from best to worst."""
 SHOWN_REPORT = 60
 """Maximum characters of a machine report in a title."""
+SHEET_DPI = 100
 
 
 def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
@@ -166,8 +173,6 @@ def show(arguments: Namespace, console: Console) -> int:
 
     Raises ConfigError if not exactly one dataset has it, DatasetError if its signal is unusable.
     """
-    from reports.recording_sheet import draw_recording
-
     config, folders, names = flags_of(arguments)
     datasets = [locate(config, name, folders) for name in names]
     listed = [(dataset, entry) for dataset in datasets for entry in dataset.listing().entries]
@@ -206,3 +211,26 @@ def caption(dataset: Dataset, entry: Entry, recording: Recording, cut: Segmentat
     title = f"{dataset.title}{simulated}  {entry.recording}   patient {entry.patient}   {text}"
     seconds = len(recording.signal) / recording.fs
     return f"{title}\n{rate}   {recording.fs:g} Hz   {seconds:g} s", peaks
+
+
+def draw_recording(signal: AnyFloats, rate: float, title: str, r_peaks: NDArray[np.integer[Any]], path: Path) -> None:
+    """Draw a recording on ECG paper, a lead below the other, its heartbeats marked on lead II.
+
+    signal: (n, 12) mV, leads I, II, III, aVR, aVL, aVF, V1 to V6. rate: Hz. r_peaks: (k,) samples.
+    """
+    import wfdb  # here, because all of these load slowly
+    from matplotlib import pyplot as plt
+
+    none = np.empty(0, np.int64)
+    marked = [r_peaks if lead == "II" else none for lead in LEADS]
+    plt.switch_backend("agg")
+    with plt.rc_context({"text.parse_math": False}):
+        canvas = wfdb.plot_items(
+            signal=signal, ann_samp=marked, fs=rate, time_units="seconds", sig_name=list(LEADS),
+            sig_units=["mV"] * len(LEADS), title=title, ecg_grids="all", return_fig=True, figsize=(10, 14),
+            ann_style=["b."],
+        )  # fmt: skip
+    buffer = BytesIO()
+    canvas.savefig(buffer, format="png", dpi=SHEET_DPI)
+    plt.close(canvas)
+    write_atomic(path, buffer.getvalue())

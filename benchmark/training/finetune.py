@@ -29,7 +29,7 @@ from benchmark.results.metrics import auroc, f1, log_likelihood, per_recording
 from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast
 from methods.encoders.base import Encoder
-from methods.parts.masks import Mask, frequency_then_time
+from methods.parts.layers import Mask, frequency_then_time
 
 EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}
 """Windows per evaluation batch, by device type: fits a CPU's cache, few launches on a GPU."""

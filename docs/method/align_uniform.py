@@ -15,7 +15,7 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.heads import mlp_head
+from methods.parts.layers import mlp_head
 from methods.parts.losses import unit_length
 
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from methods.parts.hyperparameters import Share
-from methods.parts.masks import Mask, dropout
+from methods.parts.layers import Mask, dropout
 
 Size = Annotated[int, Field(ge=1)]
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)

@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.base import Encoder, EncoderConfig, Size
-from methods.parts.masks import Mask
+from methods.parts.layers import Mask
 
 KERNEL = 3
 

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.base import Encoder, EncoderConfig, Size
-from methods.parts.masks import Mask, dropout
+from methods.parts.layers import Mask, dropout
 
 START = 0.02
 """Deviation of what stands beside the samples at the start: positions and class token (Dosovitskiy et al.)."""

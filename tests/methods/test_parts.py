@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 
 from methods import METHODS
 from methods.parts.hyperparameters import Choice, Log, Recipe, Space, spaces_of
+from methods.parts.layers import bernoulli_mask, continuous_mask, dropout, frequency_mask, time_mask
 from methods.parts.losses import multi_positive_nce, scaled_similarity, shared_id_nce, time_cosine, unit_length
-from methods.parts.masks import bernoulli_mask, continuous_mask, dropout, frequency_mask, time_mask
 
 
 def test_similarity_keeps_single_precision_under_autocast() -> None:

@@ -25,8 +25,8 @@ from methods.base import Batch, PretrainMethod
 from methods.comet import COMET, ID_TEMPERATURE
 from methods.encoders.dilated import Dilated, DilatedBlock
 from methods.momentum import update_momentum
+from methods.parts.layers import Mask
 from methods.parts.losses import unit_length
-from methods.parts.masks import Mask
 from methods.pmq_released import PMQReleased
 
 

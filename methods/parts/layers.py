@@ -1,8 +1,9 @@
-"""Masks of the embedded input, (B, S, D) -> (B, S, D) (PMQ, section "Data Augmentations"), and dropout.
+"""Layers that methods share: masks of the embedded input, (B, S, D) -> (B, S, D), dropout, and heads of one width.
 
 A ratio is the share that is hidden; 0 is off. Masks are drawn on the data's device, from torch's default generator.
-The paper's order is frequency first, then time. On CPUs a draw of 64 bits serves four elements with 16 bits each, since
-one draw per element would dominate the cost; the share that is hidden is then a multiple of 1 / 65,536.
+The paper's order is frequency first, then time (PMQ, section "Data Augmentations"). On CPUs a draw of 64 bits serves
+four elements with 16 bits each, since one draw per element would dominate the cost; the share that is hidden is then a
+multiple of 1 / 65,536.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from math import prod
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 LEVELS = 2**16
 Mask = Callable[[Tensor], Tensor]
@@ -78,3 +79,23 @@ def dropout(x: Tensor, share: float, training: bool) -> Tensor:
         return F.dropout(x, share)
     drop_prob = min(round(share * LEVELS), LEVELS - 1) / LEVELS  # the exact share, so that the mean stays
     return x * bernoulli_mask(x.shape, drop_prob, x.device) * (1 / (1 - drop_prob))
+
+
+def batch_norm_head(width: int, layers: int) -> nn.Sequential:
+    """Make `layers` of Linear-BatchNorm with ReLU between: (B, width) -> (B, width). The last is normalised too.
+
+    The projection head (three layers) and the prediction head (two) of PMQ, section "Implementation details".
+    Layer i is modules 3i to 3i + 1; ReLU is module 3i + 2.
+    """
+    modules: list[nn.Module] = []
+    for _ in range(layers):
+        modules += [nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU()]
+    return nn.Sequential(*modules[:-1])
+
+
+def mlp_head(width: int, layers: int) -> nn.Sequential:
+    """Make `layers` of Linear with ReLU between, no normalisation: (B, width) -> (B, width). MoCo v2 has two."""
+    modules: list[nn.Module] = []
+    for _ in range(layers):
+        modules += [nn.Linear(width, width), nn.ReLU()]
+    return nn.Sequential(*modules[:-1])
