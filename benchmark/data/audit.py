@@ -176,7 +176,8 @@ def file_warnings(data: Prepared) -> Iterator[Finding]:
         doubts.append(f"{recordings} shorter than {cut.seconds:g} s, lengthened by zeros")
     for text in doubts:
         yield Finding((data.name,), "warning", text, in_tables=True)
-    yield from two_rates(data)
+    yield from two_groups(data, "rate", [f"{rate:g} Hz" for rate in table.fs])
+    yield from two_groups(data, "length", [f"{seconds:g} s" for seconds in table.samples / table.fs])
 
 
 def by_kind(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -188,17 +189,16 @@ def by_kind(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return grouped(pairs)
 
 
-def two_rates(data: Prepared) -> Iterator[Finding]:
-    """Warn where two sampling rates, neither of them rare, are those of nearly all recordings."""
-    rates = data.recordings.fs.tolist()
-    common = Counter(rates).most_common(2)
+def two_groups(data: Prepared, fact: str, values: Sequence[str]) -> Iterator[Finding]:
+    """Warn where two values, neither of them rare, are those of nearly all recordings: two sources may be mixed."""
+    common = Counter(values).most_common(2)
     if len(common) < 2:
         return
     (first, many), (second, few) = common
-    if few >= max(3, len(rates) / 10) and many + few >= 0.9 * len(rates):
-        pairs = zip(data.recordings.recording, rates, strict=True)
-        names = some([name for name, rate in pairs if rate == second])
-        text = f"recordings have two rates, {first:g} Hz ({many}) and {second:g} Hz ({few}: {names})"
+    if few >= max(3, len(values) / 10) and many + few >= 0.9 * len(values):
+        pairs = zip(data.recordings.recording, values, strict=True)
+        names = some([name for name, value in pairs if value == second])
+        text = f"recordings have two {fact}s, {first} ({many}) and {second} ({few}: {names})"
         yield Finding((data.name,), "warning", f"{text}: if one is wrong, two sources are mixed")
 
 

@@ -254,14 +254,14 @@ def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) ->
     windows = np.empty((0, segmentation.samples_per_item, len(LEADS)), np.float16)
     try:
         recording = dataset.read(entry)
-        signal, fs, is_drawn = recording.signal, recording.fs, bool(dataset.drawn_from)
-        source = digest([dataset.drawn_from, entry.path]) if is_drawn else signal_digest(signal)
+        signal, fs, drawn_from = recording.signal, recording.fs, dataset.drawn_from
+        source = digest([drawn_from, entry.path]) if drawn_from else signal_digest(signal)
         row |= {"fs": fs, "samples": len(signal), "digest": source}
         windows = segmentation.cut(signal, fs).astype(np.float16)  # (n, S, 12)
     except Unusable as reason:
         return windows, row | {"reason": str(reason)}
     row |= {"report": recording.report or entry.report, "windows": len(windows)}
-    if not is_drawn:  # a drawn one's leads obey the laws, and it is no other recording's copy
+    if not drawn_from:  # a drawn one's leads obey the laws, and it is no other recording's copy
         doubts = (*recording.doubts, *signal_doubts(signal, fs, raw=segmentation.raw))
         row |= {"outline": outline_of(signal), "doubts": "\n".join(doubts)}
     return windows, row

@@ -321,10 +321,9 @@ def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, Ints]:
         unseen = np.concatenate([split.train, unseen])
     for column in tasks:
         unseen = np.setdiff1d(unseen, column.tested)
-    trials = tasks[0].scaled_trials(split.train)
-    chosen = np.flatnonzero(np.isin(trials.recording, unseen))  # (T,)
-    _, start, count = np.unique(trials.recording[chosen], return_index=True, return_counts=True)  # (R,), (R,)
-    first, size = chosen[start] * per_trial, count * per_trial  # (R,), (R,) windows
-    first, size = first[size > 1], size[size > 1]
+    count = tasks[0].data.trials_of_each(per_trial)  # (R,)
+    used = unseen[count[unseen] * per_trial > 1]  # (R',)
+    first, size = (np.cumsum(count) - count)[used] * per_trial, count[used] * per_trial  # (R',), (R',) windows
     quarter = size // 4
-    return trials, np.stack([first + quarter, first + size - 1 - quarter], axis=1)
+    pairs = np.stack([first + quarter, first + size - 1 - quarter], axis=1)
+    return tasks[0].scaled_trials(split.train), pairs

@@ -199,17 +199,18 @@ def test_other_doubts_are_counted_with_their_details() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rates", "text"),
+    ("rates", "samples", "text"),
     [
-        ([500] * 3 + [250] * 3, "recordings have two rates, 500 Hz (3) and 250 Hz (3: 43, 44, 45): if one is wrong"),
-        ([500] * 4 + [250] * 2, ""),
-        ([*range(250, 256)], ""),
+        ([500] * 3 + [250] * 3, [5000] * 3 + [2500] * 3, "two rates, 500 Hz (3) and 250 Hz (3: 43, 44, 45)"),
+        ([500] * 6, [5000] * 3 + [2500] * 3, "two lengths, 10 s (3) and 5 s (3: 43, 44, 45)"),
+        ([500] * 6, [5000] * 4 + [2500] * 2, ""),
+        ([500] * 6, range(5000, 5006), ""),
     ],
 )
-def test_two_rates_are_named(rates: list[float], text: str) -> None:
-    result = "".join(finding.text for finding in findings(with_cells(mimic(), fs=rates)))
-    assert result.startswith(text)
-    assert bool(result) == bool(text)
+def test_two_rates_or_lengths_are_named(rates: list[float], samples: list[int], text: str) -> None:
+    result = findings(with_cells(mimic(), fs=rates, samples=samples))
+    assert len(result) == bool(text)
+    assert not text or result[0].text.startswith(f"recordings have {text}")
 
 
 @pytest.mark.parametrize(
