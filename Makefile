@@ -7,6 +7,7 @@
 # make newest    the same on the newest versions, in .newest; PYTHON=python3.13: on another Python
 # make mutants   change the code in two hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make size      files and tokens of every room beside the most it may have; fails where a room grows
+# make growth    seconds, MB and exponent of each stage as recordings and cells grow: a quarter of an hour, 10 GB of disk
 # make frozen    keys and tables of small runs into FOLDER: before and after a change, then diff -r
 # make docs      the pages as a site, in site/
 # make check     format, lint, types, sizes, then make test
@@ -21,7 +22,7 @@ DEV := $(VENV)/.dev
 # The extras with which the tests run.
 EXTRAS := test,minirocket
 
-.PHONY: demo test test-slow test-all test-kernels lowest newest mutants size frozen docs check format clean
+.PHONY: demo test test-slow test-all test-kernels lowest newest mutants size growth frozen docs check format clean
 
 demo: $(CORE)
 	$(BIN)/python run_benchmark.py
@@ -58,6 +59,9 @@ mutants: $(DEV)
 
 size: $(DEV)
 	$(BIN)/python -m tests.size
+
+growth: $(TEST)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.growth
 
 frozen: $(DEV)
 	$(BIN)/python -m tests.frozen $(or $(FOLDER),frozen)
