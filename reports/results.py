@@ -5,6 +5,7 @@ The plan, not the row, names a cell's variant: two variants with equal settings 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -270,11 +271,14 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
     rows: dict[str, Row] = {}
     damaged: dict[str, str] = {}
     keys = list(dict.fromkeys(cell.key for cell in plan.cells))
+    equal: dict[str, Any] = {}  # rows share config, versions and coverage, which are most of a row
     for key in keys:
         try:
             row = store.load_row(key)
             if row is not None:
                 rows[key] = row
+                for facts in (row.provenance, row.coverage):
+                    facts |= {name: equal.setdefault(json.dumps(value), value) for name, value in facts.items()}
         except Damaged as error:
             damaged[key] = str(error)
     without_row = [key for key in keys if key not in rows and key not in damaged]
