@@ -52,7 +52,7 @@ class Results(Run):
     """
 
     unit: str = ""
-    """What is scored, 'heartbeat' or 'recording'; '' for that of the run's protocol (paper, strict)."""
+    """Unit that is scored, 'heartbeat' or 'recording'; '' for that of the run's protocol (paper, strict)."""
 
     @classmethod
     def of(cls, run: Run, unit: str = "") -> Self:

@@ -20,7 +20,7 @@ COLUMN_ID = ["unit", "ratio", "dataset", "metric"]
 
 
 class Replicates(NamedTuple):
-    """What the scores of a row are repeated over.
+    """Units over which the scores of a row are repeated.
 
     Under `strict` a seed draws its own labelled subsets, so that the mean of a seed is one replicate. Under `paper` all
     seeds share the subsets: with several, the mean of a subset is the replicate, and seeds are a second factor.

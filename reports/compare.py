@@ -25,7 +25,7 @@ MAX_PRINTED = 20
 
 
 class Comparison(NamedTuple):
-    """What `report --compare` and `report --beside` write and print."""
+    """Frames and lines that `report --compare` and `report --beside` write and print."""
 
     name: str
     """Name of the files, without ending."""

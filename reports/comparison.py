@@ -1,4 +1,5 @@
-"""What the figures show of an evaluation: differences of its rows, intervals, and the best baseline beside them."""
+"""The frames behind the figures of an evaluation: differences of its rows, intervals, and the best baseline beside
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What computed a row or an encoder, as rows and records state it.
+"""The computers that computed a row or an encoder, as rows and records state them.
 
 A computer is what `benchmark.machine.computer` collects: versions, commit, device and precision. A pretraining that was
 stopped may have gone on on another one, and its record has them all.

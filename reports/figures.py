@@ -60,7 +60,7 @@ MEASURE_LABELS = {
 
 
 class FigureStyle(NamedTuple):
-    """What all figures of a plan share: its titles and the looks of its rows."""
+    """Style that all figures of a plan share: its titles and the looks of its rows."""
 
     plan: Plan
     rows: dict[str, str]

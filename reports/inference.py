@@ -64,7 +64,7 @@ class TableStatistics:
     against_baselines: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIRS))
     """Pairs of a method (`first`) and another baseline (`second`)."""
     columns: Sequence[ScoreColumn] = ()
-    """What the frames are computed from."""
+    """Columns of scores from which the frames are computed."""
 
 
 class ScoreVariance(NamedTuple):

@@ -1,4 +1,4 @@
-"""How rows look in all figures of all runs: a hue and a marker by name, and titles that the font can draw.
+"""The looks of rows in all figures of all runs: a hue and a marker by name, and titles that the font can draw.
 
 looks.csv    name, hue, marker: the compared methods have eight hues that differ under each kind of colour blindness
              (CIE Lab distance of 20 and more, Machado et al. 2009) and in grey (6 steps of lightness and more); every
@@ -30,7 +30,7 @@ LETTERS_A_LINE = 26
 
 
 class Look(NamedTuple):
-    """How a row looks."""
+    """Look of a row."""
 
     hue: str
     marker: str

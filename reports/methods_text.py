@@ -43,7 +43,7 @@ BUDGETS = {
     "windows": "windows that they saw",
     "passes": "passes of windows through the encoder, up to whole updates",
 }
-"""What was equal among the methods."""
+"""Budget -> words for the quantity that was equal for all methods."""
 HEARTBEAT = 1.2
 """Seconds of a heartbeat's window."""
 SCALES = {

@@ -36,7 +36,7 @@ class Estimate(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How n rows are treated."""
+    """Standing of n rows: which are in the prior, and which are apart."""
 
     in_prior: Bools  # (n,)
     is_apart: Bools  # (n,) keeps its own variance; so does every row outside the prior

@@ -1,4 +1,4 @@
-"""What the tests of anyone's predictions say: frames, sentences, tables and a figure, and the files of a report."""
+"""The tests of anyone's predictions: frames, sentences, tables and a figure, and the files of a report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Opinion:
     tested: pd.DataFrame
     """A line per metric and pair of models: `reports.inference.PAIRS`, significant, equivalent."""
     notes: Sequence[str]
-    """What was scored and how, and what can be detected."""
+    """Scored metric and unit, and the difference that can be detected."""
 
     def pairs(self) -> pd.DataFrame:
         """Return a line per metric and pair of models: difference, intervals and p values, as shares of 1."""

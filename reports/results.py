@@ -26,13 +26,13 @@ LOSS = "loss"
 HEALTH = ("health", "health_sample")
 """Entries of a pretraining record that are health."""
 Record = Mapping[str, Any]
-"""What a pretraining says of itself (pretraining.json)."""
+"""Record of a pretraining (pretraining.json)."""
 Records = Mapping[str, Mapping[str, Record]]
 """Variant -> key of a pretraining -> its record, by seed."""
 
 
 class Coordinates(NamedTuple):
-    """What a cell is in its grid, independent of its key."""
+    """Coordinates of a cell in its grid, independent of its key."""
 
     variant: str
     evaluation: str
@@ -68,7 +68,7 @@ class PretrainingRecords(NamedTuple):
     readable: dict[str, Record]
     """Key of a pretraining -> its record."""
     unused: list[str]
-    """What is left out, one line each."""
+    """Records, and parts of records, that are not used, one line each."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class Run:
 
     @property
     def unreadable_records(self) -> list[str]:
-        """What is not used of the records of pretrainings, one line each."""
+        """Parts of the records of pretrainings that are not used, one line each."""
         return self._records.unused
 
     @cached_property

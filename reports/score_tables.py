@@ -56,7 +56,7 @@ class Table:
     footnotes: Mapping[str, str]
     """Mark -> text."""
     about: str
-    """What the numbers are means of, and what their marks mean."""
+    """Cells of which the numbers are means, and meaning of their marks."""
     about_headline: str
     verdict: Verdict
     footers: Sequence[str]
@@ -71,7 +71,7 @@ class Table:
 
 
 class Style(NamedTuple):
-    """How the parts of a number are written."""
+    """Notation of the parts of a number."""
 
     text: Callable[[str], str]
     bold: str

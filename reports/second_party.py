@@ -1,4 +1,4 @@
-"""What is known of the rows that an archive brings beside rows that were computed here: a mark each.
+"""A mark for each row that an archive brings beside rows that were computed here.
 
 - *claimed*: its numbers alone;
 - *re-scored*: the stored predictions give the stored scores, and their recordings, patients, labels and split are those

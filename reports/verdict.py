@@ -30,14 +30,14 @@ DETERMINISTIC = (LINEAR, "knn")
 
 
 class Verdict(NamedTuple):
-    """What the tests of a table's headline say; all is empty where nothing is compared."""
+    """Sentences on the tests of a table's headline; all are empty where nothing is compared."""
 
     against: Sequence[str] = ()
     """A sentence for each reference, and one for the baselines."""
     among: str = ""
     """Sentence on the highest method, and the others that it is shown to be above."""
     limits: str = ""
-    """What varies and what does not, and what does not follow."""
+    """Sentences on what varies, what does not, and what does not follow."""
     differences: Sequence[str] = ()
     """A line per label share."""
 

@@ -21,7 +21,7 @@ from reports.results import Run
 
 SIMULATED = "Simulated ECGs: no ranking of methods follows."
 ONE_PATIENT = "all positive recordings are of one patient, and no interval says what another patient would change"
-"""What is said of classes."""
+"""Remark on a class whose positive recordings are all of one patient."""
 
 
 def ratio_text(ratio: float) -> str:
