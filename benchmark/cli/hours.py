@@ -20,15 +20,23 @@ from benchmark.training.probes import EvaluationCache
 from benchmark.training.whole_task import noise_task
 from methods.encoders.pretrained import PretrainedEncoder
 
-TIMED_WINDOWS, TRAINED_WINDOWS = 1024, 128
-"""Windows of a cell that is timed, and of one that is trained in epochs."""
+TIMED_WINDOWS, TRAINED_WINDOWS = (256, 1024), (128, 512)
+"""Windows of two cells that are timed, and of two that are trained in epochs."""
+
+
+class Line(NamedTuple):
+    """Seconds of a cell as a function of its windows."""
+
+    start: float
+    """Seconds of a cell without windows: trees, for example, take theirs however few they are fitted to."""
+    window: float
 
 
 class Seconds(NamedTuple):
-    """Seconds that an evaluation takes for a window."""
+    """Seconds that an evaluation takes."""
 
-    first: float
-    further: float
+    first: Line
+    further: Line
     """Seconds of a further cell, which uses the features of the first."""
 
 
@@ -57,38 +65,56 @@ def cell_seconds(config: Config, machine: Machine, sizes: Mapping[str, Size], wo
             encoder = cell.variant.method_name if cell.variant.external else cell.variant.encoder
             pair = cell.evaluation, encoder
             if pair not in timed:
-                timed[pair] = seconds_per_window(cell, config, machine)
+                timed[pair] = seconds_of_cells(cell, config, machine)
             seed = cell.seed if config.protocol == "strict" else 0  # seeds share a task under `paper`
             task = cell.evaluation, cell.ratio, cell.subset, seed
             if task not in tasks:
-                seconds = timed[pair].further if tasks else timed[pair].first
+                line = timed[pair].further if tasks else timed[pair].first
                 dataset = config.data.column(cell.dataset).dataset
-                total += windows_read(cell, sizes[dataset].windows) * seconds
+                parts = cell.content["task"].get("folds", 1)
+                total += parts * line.start + windows_read(cell, config, sizes[dataset], parts) * line.window
                 tasks.add(task)
     return total
 
 
-def windows_read(cell: Cell, windows: int) -> float:
-    """Count the windows that a cell learns on, as often as it does, and tests, of a dataset of so many windows."""
+def windows_read(cell: Cell, config: Config, size: Size, parts: int) -> float:
+    """Count the windows that a cell learns on, as often as it does, and tests, of a dataset of a size.
+
+    An epoch takes one crop of each recording that is kept whole.
+    """
     settings = cell.content["settings"]
-    parts = cell.content["task"].get("folds", 1)
-    learned = cell.ratio * windows
+    learned = cell.ratio * size.windows
     if "epochs" in settings:
+        if config.data.segmentation.kind == "recordings":
+            learned = cell.ratio * size.recordings
         least = settings.get("least_updates", 1) * settings["batch_size"]
         learned = settings["epochs"] * max(learned, least)
-    tested = windows if parts > 1 else TENTH * windows
+    tested = size.windows if parts > 1 else TENTH * size.windows
     return float(parts * learned + tested)
 
 
-def seconds_per_window(cell: Cell, config: Config, machine: Machine) -> Seconds:
-    """Time the evaluation of a cell on noise, for an epoch where it is trained in epochs; 0 without its extra."""
-    settings = dict(cell.variant.settings)
-    windows = TIMED_WINDOWS
+def seconds_of_cells(cell: Cell, config: Config, machine: Machine) -> Seconds:
+    """Time the evaluation of a cell on noise of two sizes, for an epoch where it is trained in epochs.
+
+    0 without its extra.
+    """
+    settings, sizes = dict(cell.variant.settings), TIMED_WINDOWS
     for name in ("epochs", "least_updates"):
         if name in cell.content["settings"]:
             settings[f"{cell.evaluation}.{name}"] = 1
-            windows = TRAINED_WINDOWS
+            sizes = TRAINED_WINDOWS
     row = with_settings(config, settings)
+    try:
+        with limited_threads(1):
+            times = [timed_cells(cell, row, machine, windows) for windows in sizes]
+    except ModuleNotFoundError:  # an extra that is missing, which the dry run has named
+        return Seconds(Line(0.0, 0.0), Line(0.0, 0.0))
+    first, further = (line_through(sizes, seconds) for seconds in zip(*times, strict=True))
+    return Seconds(first, further)
+
+
+def timed_cells(cell: Cell, row: Config, machine: Machine, windows: int) -> tuple[float, float]:
+    """Time a cell on noise of so many windows, and a further one that uses its features."""
     known = EvaluationCache(machine.precision)
     if cell.pretraining is None:
         task = noise_task(row.data.cut().samples, machine.device, windows)
@@ -99,12 +125,17 @@ def seconds_per_window(cell: Cell, config: Config, machine: Machine) -> Seconds:
         cut = encoder.signals if isinstance(encoder, PretrainedEncoder) else row.data.cut()
         task = noise_task(cut.samples, machine.device, windows)
         judge = partial(evaluate, cell.evaluation, encoder, task, row, method=method, seed=0, cache=known)
-    try:
-        with limited_threads(1):
-            first = timeit(judge, number=1) / windows
-            known.outcomes.clear()
-            further = timeit(judge, number=1) / windows
-    except ModuleNotFoundError:  # an extra that is missing, which the dry run has named
-        return Seconds(0.0, 0.0)
+    first = timeit(judge, number=1)
+    known.outcomes.clear()
+    further = timeit(judge, number=1)
     shares = is_frozen(cell.evaluation) or cell.pretraining is None
-    return Seconds(first if shares else min(first, further), further)
+    return (first if shares else min(first, further)), further
+
+
+def line_through(sizes: tuple[int, int], seconds: tuple[float, float]) -> Line:
+    """Return the line through the times of two sizes; through the larger one alone where it took no longer."""
+    few, many = sizes
+    slope = (seconds[1] - seconds[0]) / (many - few)
+    if slope <= 0:
+        return Line(0.0, seconds[1] / many)
+    return Line(max(0.0, seconds[0] - slope * few), slope)
