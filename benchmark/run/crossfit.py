@@ -8,18 +8,18 @@ compares those whom it tests with them. A column that is tested otherwise has th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.config.config import Config
 from benchmark.data.column import Column, column_of, dealing_of
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import Part
 from benchmark.data.tasks import of_task
+from benchmark.results.arrays import Ints
 from benchmark.results.files import digest
 from benchmark.results.store import Store
 
@@ -66,45 +66,37 @@ def parts_of(columns: Columns, seed: int) -> list[Part]:
     return [Part(dealing, number) for number in range(dealing.parts)]
 
 
-class Origin(NamedTuple):
-    """The dataset that a recording of a corpus comes from, and the recording there."""
-
-    dataset: str
-    number: int
-    patient: str
+def members_of(corpus: Prepared) -> Sequence[tuple[Prepared, Ints]]:
+    """Return the datasets of a corpus, each with the numbers of its recordings there."""
+    return corpus.members or ((corpus, np.arange(corpus.usable)),)
 
 
-def origins_of(corpus: Prepared) -> list[Origin]:
-    """Return the origin of each recording of a corpus, in its order."""
-    members = corpus.members or ((corpus, np.arange(corpus.usable)),)
-    origins = []
-    for data, numbers in members:
-        patients = data.recordings.patient
-        origins += [Origin(data.dataset_name, number, patients[number]) for number in numbers.tolist()]
-    return origins
+def people_in(corpus: Prepared) -> list[str]:
+    """Return the patient of each recording of a corpus, as the recording's dataset names him."""
+    people = []
+    for data, numbers in members_of(corpus):
+        people += [data.recordings.patient[number] for number in numbers]
+    return people
 
 
-def corpus_of_part(corpus: Prepared, columns: Columns, part: Part) -> NDArray[np.int64]:
+def corpus_of_part(corpus: Prepared, columns: Columns, part: Part) -> Ints:
     """Number the recordings of the corpus that the encoder of a part is pretrained on.
 
     None is of a patient whom the part tests or validates; those of a cross-fitted dataset have a label in a column.
     """
     side_of = part.dealing.sides(part.number)
-    labelled: dict[str, set[int]] = {}
-    for column in columns.values():
-        labelled.setdefault(column.data.dataset_name, set()).update(column.tested.tolist())
-    chosen = []
-    for index, origin in enumerate(origins_of(corpus)):
-        is_usable = origin.dataset not in labelled or origin.number in labelled[origin.dataset]
-        if is_usable and not side_of.get(origin.patient):
-            chosen.append(index)
-    return np.array(chosen, np.int64)
+    is_outside = [not side_of.get(person) for person in people_in(corpus)]
+    is_labelled: list[bool] = []
+    for data, numbers in members_of(corpus):
+        tested = [column.tested for column in columns.values() if column.data.dataset_name == data.dataset_name]
+        is_labelled += np.isin(numbers, np.concatenate(tested or [numbers])).tolist()
+    return np.flatnonzero(np.logical_and(is_outside, is_labelled))
 
 
 def names_seen(corpus: Prepared, recordings: Iterable[int]) -> list[str]:
     """Return digests of the patients of some recordings of a corpus."""
-    origins = origins_of(corpus)
-    return sorted({digest(origins[index].patient) for index in recordings})
+    people = people_in(corpus)
+    return sorted({digest(people[number]) for number in recordings})
 
 
 def refuse_seen(store: Store, key: str, tested: Collection[str]) -> None:
