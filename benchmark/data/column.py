@@ -87,9 +87,9 @@ class Column:
         """Recordings of each side; of a cross-validation, those of its one split."""
         return split_recordings(self.data.recordings, self.labels, self.spec)
 
-    @cached_property
+    @property
     def trials(self) -> Trials:
-        """Pseudo-trials, as the windows were kept."""
+        """Pseudo-trials, as the windows were kept; mapped at each use, since a damaged file is made again."""
         return trials_of(self.data, self.spec.per_trial)
 
     def scaled_trials(self, recordings: Ints) -> Trials:
