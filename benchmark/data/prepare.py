@@ -208,8 +208,8 @@ def cached(
 
 def load_noted(folder: Path, listing: Listing | None) -> Prepared:
     """Load a prepared dataset with the notes of its listing, which are of other files and prepare nothing anew."""
-    prepared = load_prepared(folder)
-    return replace(prepared, notes=listing.notes) if listing else prepared
+    prepared = open_prepared(folder)
+    return replace(prepared, notes=listing.notes) if listing and listing.notes else prepared
 
 
 def key_listing(dataset: Dataset, prefix: str = "") -> Listing | None:
@@ -368,12 +368,12 @@ def load_prepared(folder: Path) -> Prepared:
 
 def open_prepared(folder: Path) -> Prepared:
     """Load the prepared dataset in a folder once per process, and again where it was made again."""
-    index = folder / INDEX
-    return _opened(folder, index.stat().st_mtime_ns if index.is_file() else 0)
+    there = [file for file in (folder / INDEX, folder / WINDOWS) if file.is_file()]
+    return _opened(folder, tuple(file.stat().st_mtime_ns for file in there))
 
 
-@lru_cache(maxsize=4)
-def _opened(folder: Path, made_at: int) -> Prepared:
+@lru_cache(maxsize=32)
+def _opened(folder: Path, made_at: tuple[int, ...]) -> Prepared:
     return load_prepared(folder)
 
 
