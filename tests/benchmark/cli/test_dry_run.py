@@ -43,7 +43,8 @@ def test_a_dry_run_counts_what_is_missing(
     small_config: Callable[..., Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hours, "seconds_per_update", lambda *size: 10.0)
-    monkeypatch.setattr(hours, "seconds_per_window", lambda *cell: hours.Seconds(1.0, 0.5))
+    per_window = hours.Seconds(hours.Line(0.0, 1.0), hours.Line(0.0, 0.5))
+    monkeypatch.setattr(hours, "seconds_of_cells", lambda *cell: per_window)
     folders = Folders(None, {}, cache=tmp_path / "cache")
     grid: dict[str, Any] = {"ratios": [0.5, 0.1], "baselines": ["features"], "evaluate": ["finetune", "linear"]}
     config = small_config({"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 4}, **grid})
