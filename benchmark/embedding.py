@@ -111,7 +111,8 @@ def windows_of(recording: Recording, how: Description) -> Windows:
     if cut.standardises_trials:
         windows = normalise_trials(whole, per_trial).astype(np.float16)  # (n // P, P * S, 12)
     else:
-        length, step = per_trial * cut.samples, cut.step(per_trial)
+        length = per_trial * cut.samples
+        step = cut.step(per_trial)
         samples = whole.reshape(-1, len(LEADS))  # (n, 12)
         windows = np.stack([samples[first : first + length] for first in range(0, count * step, step)])
     scaled = windows if how.scale is None else Scale(*how.scale).applied(windows)

@@ -227,7 +227,8 @@ def twins_of(kinds: Sequence[type[ObjectEncoder]], untrained: Untrained) -> Iter
 
 def refuse_other_windows(encoder: SavedEncoder, config: Config) -> None:
     """Raise ConfigError where an exported encoder was trained on other windows than those of a run."""
-    about, spec = encoder.description, config.column_spec()
+    about = encoder.description
+    spec = config.column_spec()
     trained: dict[str, Any] = {"leads": about.leads, "per_trial": about.per_trial, "scaled": about.scale is not None}
     here = {"leads": spec.leads, "per_trial": spec.per_trial, "scaled": spec.standardise == "dataset"}
     trained |= asdict(about.segmentation)

@@ -94,7 +94,8 @@ def check_pretrained_on(encoder_class: type[PretrainedEncoder], names: Collectio
 
 def try_external(encoder_class: type[PretrainedEncoder]) -> PretrainedEncoder:
     """Load an encoder with its weights and try it on windows of noise. Raises ValueError in one line."""
-    where, signals = encoder_class.word(), encoder_class.signals
+    where = encoder_class.word()
+    signals = encoder_class.signals
     if not encoder_class.licence.strip():
         raise ValueError(f"{where}: licence is empty; state that of the weights, or 'unknown'")
     encoder_class.external_files()  # raises for a missing file
@@ -178,7 +179,8 @@ class ExternalWindows:
         table = self.prepared.recordings
         numbers = {pair: r for r, pair in enumerate(zip(table.recording, table.patient, strict=True))}
         count = self.prepared.trials_of_each(1)  # (R',) of all recordings
-        recordings, whose = [], [np.empty(0, np.int64)]
+        recordings = []
+        whose = [np.empty(0, np.int64)]
         for n in np.sort(first):
             r = numbers.get((windows.recording[n], windows.patient[n]))
             if r is not None:

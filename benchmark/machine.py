@@ -54,7 +54,8 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
         raise ValueError(f"--device {name!r} is not supported; use auto, cpu, cuda or cuda:N")
-    device, count = torch.device(name), torch.cuda.device_count()
+    device = torch.device(name)
+    count = torch.cuda.device_count()
     if device.type == "cuda" and (device.index or 0) >= count:
         raise ValueError(f"--device {name!r} is not there: torch sees {count} CUDA devices")
     return device

@@ -57,8 +57,10 @@ class BYOL(MomentumMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """Compute the mean of `byol_loss` over both directions: 0-d."""
-        p1, p2 = self.online(batch.x1), self.online(batch.x2)  # (B, K), (B, K)
-        z1, z2 = self.target(batch.x1), self.target(batch.x2)  # (B, K), (B, K)
+        p1 = self.online(batch.x1)  # (B, K)
+        p2 = self.online(batch.x2)  # (B, K)
+        z1 = self.target(batch.x1)  # (B, K)
+        z2 = self.target(batch.x2)  # (B, K)
         return (byol_loss(p1, z2) + byol_loss(p2, z1)) / 2
 
     def momentum(self) -> float | Tensor:

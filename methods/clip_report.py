@@ -59,5 +59,6 @@ class ClipReport(PretrainMethod):
         pooled = self.encoder.pooled(batch.x1)  # (B, K)
         latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
         ecg, z1, z2 = self.ecg_projection(pooled), *latent  # (B, K) each
-        cma, uma = clip_loss(ecg, text, self.config.temperature), clip_loss(z1, z2, self.config.temperature)
+        cma = clip_loss(ecg, text, self.config.temperature)
+        uma = clip_loss(z1, z2, self.config.temperature)
         return cma + self.config.uma_weight * uma

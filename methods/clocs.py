@@ -46,7 +46,8 @@ class CLOCS(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """Compute the loss of both windows of each pair."""
-        z1, z2 = self.encoder.pooled(batch.x1), self.encoder.pooled(batch.x2)  # (B, K), (B, K)
+        z1 = self.encoder.pooled(batch.x1)  # (B, K)
+        z2 = self.encoder.pooled(batch.x2)  # (B, K)
         return cmsc_loss(z1, z2, batch.patient, self.config.temperature)
 
     def positives(self, batch: Batch) -> Tensor:

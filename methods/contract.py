@@ -217,7 +217,8 @@ def learns(method_class: MethodClass, encoder: EncoderClass) -> None:
     method.begin(30)
     optimiser = torch.optim.AdamW(method.parameters(), lr=1e-2)  # a high rate, since the training is short
     losses = [float(update(method, optimiser, step % 6)) for step in range(30)]
-    first, last = sum(losses[2:6]) / 4, sum(losses[-4:]) / 4  # from the third on the short queue is full
+    first = sum(losses[2:6]) / 4  # from the third on the short queue is full
+    last = sum(losses[-4:]) / 4
     assert first - last > 0.05 * abs(first), f"the loss goes from {first:.3g} to {last:.3g}: it must fall by 5 %"
 
 
@@ -257,7 +258,9 @@ def outputs_have_shapes(encoder: Encoder, samples: int) -> torch.Size:
     """Raise AssertionError for an output that has not its shape; returns that of the embedded input."""
     width = encoder.config.output
     x = noise(samples=samples, leads=encoder.config.leads)  # (B, S, L)
-    embedded, steps, pooled = encoder.embed(x), encoder(x), encoder.pooled(x)
+    embedded = encoder.embed(x)
+    steps = encoder(x)
+    pooled = encoder.pooled(x)
     assert embedded.ndim == 3, f"embed gives {tuple(embedded.shape)}: give (B, S, D)"
     assert steps.shape == (len(x), steps.shape[1], width), f"forward gives {tuple(steps.shape)}: give (B, S', {width})"
     assert pooled.shape == (len(x), width), f"pooled gives {tuple(pooled.shape)}: give (B, {width})"
@@ -280,7 +283,8 @@ def steps_are_in_the_order_of_time(encoder_class: EncoderClass) -> str | None:
         changed[:, part] = other[:, part]
         changes.append((encoder(changed) - steps).norm(dim=2).mean(0)[-number:])  # (number,)
     part_of_step = torch.stack(changes).argmax(0)  # (number,)
-    position, expected = (part_of_step + 0.5) / PARTS, (torch.arange(number) + 0.5) / number  # (number,), (number,)
+    position = (part_of_step + 0.5) / PARTS  # (number,)
+    expected = (torch.arange(number) + 0.5) / number  # (number,)
     step = int((position - expected).abs().argmax())
     assert abs(position[step] - expected[step]) < MOST_SHIFT, (
         f"step {step + 1} of {number} depends most on part {part_of_step[step] + 1} of {PARTS} of the window: give the "
@@ -308,8 +312,10 @@ def every_parameter_learns(encoder_class: EncoderClass) -> None:
 @torch.no_grad()
 def windows_are_independent(encoder_class: EncoderClass) -> None:
     """Evaluation embeds each window alone: it depends on no other window, and draws no random number."""
-    encoder, x = new_encoder(encoder_class, dropout=0.5).eval(), noise()
-    before, generator = deepcopy(encoder), torch.get_rng_state()
+    encoder = new_encoder(encoder_class, dropout=0.5).eval()
+    x = noise()
+    before = deepcopy(encoder)
+    generator = torch.get_rng_state()
     steps = encoder(x)  # (B, S', K)
     assert torch.equal(generator, torch.get_rng_state()), "it draws random numbers in evaluation"
     state, after = (one.state_dict() | dict(one.named_buffers()) for one in (before, encoder))
@@ -325,7 +331,8 @@ def pooled_is_the_mean(encoder_class: EncoderClass) -> str | None:
     if encoder_class.pooling != MEAN:
         return f"it is {encoder_class.pooling}"
     for training in (True, False):
-        encoder, x = new_encoder(encoder_class).train(training), noise()
+        encoder = new_encoder(encoder_class).train(training)
+        x = noise()
         assert_close(encoder.pooled(x), encoder(x).mean(1), "pooled is not the mean of forward: set `pooling`")
     return None
 
@@ -333,7 +340,8 @@ def pooled_is_the_mean(encoder_class: EncoderClass) -> str | None:
 @torch.no_grad()
 def masks_act_on_the_embedded_input(encoder_class: EncoderClass) -> None:
     """What a mask hides has no influence, and a mask that hides nothing changes nothing."""
-    encoder, windows = new_encoder(encoder_class).eval(), (noise(seed=1), noise(seed=2))
+    encoder = new_encoder(encoder_class).eval()
+    windows = (noise(seed=1), noise(seed=2))
     for read in (encoder.forward, encoder.pooled):
         hidden = [read(x, torch.zeros_like) for x in windows]
         assert torch.equal(*hidden), "it sees the window past a mask that hides all of it"

@@ -41,7 +41,8 @@ def cpc_loss(predicted: Tensor, encoded: Tensor, negatives: Tensor, steps: int, 
     (T - steps, B, N) whole numbers, wrong candidates of each prediction as rows of `encoded.reshape(-1, E)`.
     """
     precision = torch.promote_types(encoded.dtype, torch.float32)
-    encoded, predicted = encoded.to(precision), predicted.to(precision)
+    encoded = encoded.to(precision)
+    predicted = predicted.to(precision)
     positions = encoded.shape[1] - steps
     right = encoded[:, steps:].transpose(0, 1).unsqueeze(2)  # (T - steps, B, 1, E)
     candidates = torch.cat([right, encoded.flatten(0, 1)[negatives.long()]], 2)  # (T - steps, B, 1 + N, E)

@@ -162,7 +162,8 @@ def features_of(encoder_class: type[ObjectEncoder]) -> Tensor:
             x = torch.randn(WINDOWS, samples, leads, generator=generator)  # (B, S, 12)
             features = encoder_class.given.pooled(x)  # (B, K)
         else:
-            samples, leads = encoder_class.signals.samples, len(encoder_class.signals.leads)
+            samples = encoder_class.signals.samples
+            leads = len(encoder_class.signals.leads)
             x = torch.randn(WINDOWS, leads, samples, generator=generator)  # (B, L, S)
             features = encoder_class.given(x)  # (B, K)
     except Exception as error:  # of anyone's code

@@ -44,7 +44,8 @@ def reconstruction_loss(prediction: Tensor, patches: Tensor, mask: Tensor, norma
     (unbiased) variance 1 first.
     """
     precision = torch.promote_types(prediction.dtype, torch.float32)
-    target, hidden = patches.to(precision), mask.to(precision)
+    target = patches.to(precision)
+    hidden = mask.to(precision)
     if normalise:
         target = (target - target.mean(-1, keepdim=True)) / (target.var(-1, keepdim=True) + 1e-6).sqrt()
     error = (prediction.to(precision) - target).square().mean(-1)  # (..., N)

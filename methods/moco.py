@@ -75,7 +75,8 @@ class MoCo(MomentumMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """Compute the loss of a batch; in training mode its keys then enter the queue."""
-        q, k = unit_length(self.online(batch.x1)), unit_length(self.target(batch.x2))  # (B, K), (B, K)
+        q = unit_length(self.online(batch.x1))  # (B, K)
+        k = unit_length(self.target(batch.x2))  # (B, K)
         loss = self.loss(q, k, batch)
         if self.training:
             self.queue.push(k, batch.patient, batch.recording)

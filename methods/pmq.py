@@ -48,7 +48,8 @@ def patient_info_nce(
     Candidates: the B current and M queued keys, i.e. the paper's queue after its enqueue. Positives: keys of the same
     patient, or of `positive_mask` (B, B + M) bool; the patient's other keys are then no candidates.
     """
-    keys, ids = torch.cat([k, queue_keys]), torch.cat([patient, queue_ids])  # (B + M, K), (B + M,)
+    keys = torch.cat([k, queue_keys])  # (B + M, K)
+    ids = torch.cat([patient, queue_ids])  # (B + M,)
     same_patient = patient[:, None] == ids  # (B, B + M)
     positive = same_patient if positive_mask is None else positive_mask  # (B, B + M)
     candidate = (ids != EMPTY) & (positive | ~same_patient)  # (B, B + M)
@@ -74,7 +75,8 @@ class PMQ(MoCo):
     def positives(self, batch: Batch) -> Tensor:
         """Tell which of the B current and M queued keys are positives of each query: (B, B + M) bool."""
         if self.config.positives == "own":
-            pairs, queued = len(batch.patient), len(self.queue.patient)
+            pairs = len(batch.patient)
+            queued = len(self.queue.patient)
             return torch.eye(pairs, pairs + queued, dtype=torch.bool, device=batch.patient.device)  # (B, B + M)
         if self.config.positives == "recording":
             return batch.recording[:, None] == torch.cat([batch.recording, self.queue.recording])  # (B, B + M)

@@ -139,7 +139,8 @@ class BarlowConfig(SiameseConfig):
 def barlow_loss(z1: Tensor, z2: Tensor, off_diagonal_weight: float) -> Tensor:
     """Compute the distance of the cross-correlation of two views (B, K), standardised here, from the identity: 0-d."""
     one, two = ((z - z.mean(0)) / (z.var(0, correction=0) + 1e-5).sqrt() for z in (z1, z2))  # (B, K)
-    squares, diagonal = (one.T @ two / len(z1)).square(), (one * two).mean(0)  # (K, K), (K,)
+    squares = (one.T @ two / len(z1)).square()  # (K, K)
+    diagonal = (one * two).mean(0)  # (K,)
     return (diagonal - 1).square().sum() + off_diagonal_weight * (squares.sum() - squares.trace())
 
 
@@ -155,7 +156,8 @@ class BarlowTwins(Siamese):
 
 def simsiam_loss(p1: Tensor, z1: Tensor, p2: Tensor, z2: Tensor) -> Tensor:
     """Compute the negative cosine of predictions and the other view's projections: (B, K) each -> 0-d (Eq. 2)."""
-    z1, z2 = unit_length(z1.detach()), unit_length(z2.detach())  # (B, K), (B, K)
+    z1 = unit_length(z1.detach())  # (B, K)
+    z2 = unit_length(z2.detach())  # (B, K)
     return -((unit_length(p1) * z2).sum(1).mean() + (unit_length(p2) * z1).sum(1).mean()) / 2
 
 

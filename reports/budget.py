@@ -78,7 +78,8 @@ def budget_points(swept: pd.DataFrame, pretrainings: Mapping[str, Mapping[str, R
     """Return the mean scores of the rows that sweep the budget: ratio, method, updates, mean, low, high."""
     lines = []
     for line in swept[swept["metric"] == OVERALL].to_dict("records"):
-        role, records = role_of(plan, line["variant"]), pretrainings.get(line["variant"], {})
+        role = role_of(plan, line["variant"])
+        records = pretrainings.get(line["variant"], {})
         if role.get("hyperparameter") == BUDGET and records:
             updates = fmean(record["updates"] for record in records.values())
             ends = {name: line[name] for name in ("ratio", "mean", "low", "high")}
@@ -107,5 +108,6 @@ def draw_lines(panel: Axes, points: pd.DataFrame, methods: Sequence[str], style:
         panel.plot(lines["updates"], middle, color=look.hue, marker=look.marker)
     panel.set_xscale("log")
     panel.xaxis.set_minor_locator(NullLocator())
-    low, high = points["updates"].min(), points["updates"].max()
+    low = points["updates"].min()
+    high = points["updates"].max()
     panel.set_xlim(low / 1.2, high * 1.2)

@@ -103,7 +103,8 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     problems += tested.problems
     classes = class_scores(results, units)
     costs = costs_table(results)
-    retrieval, recall_pairs = TableStatistics().intervals, TableStatistics().pairs
+    retrieval = TableStatistics().intervals
+    recall_pairs = TableStatistics().pairs
     try:
         retrieval = retrieval_scores(results, units[0])
         recall_pairs = retrieval_pairs(results)

@@ -68,7 +68,8 @@ def paired_numbers(first: Run, second: Run, unit: str) -> pd.DataFrame:
     Columns: `NUMBER`, mean, deviation and seeds of each run, and the difference B - A.
     """
     identity = [*NUMBER, "seed", "subset"]
-    first_percents, second_percents = percents(first, unit, "a"), percents(second, unit, "b")
+    first_percents = percents(first, unit, "a")
+    second_percents = percents(second, unit, "b")
     by_cell = first_percents.merge(second_percents, on=identity, how="outer", sort=False)
     is_shared = by_cell[["a", "b"]].notna().all(axis=1)
     number = [by_cell[name] for name in NUMBER]

@@ -28,13 +28,15 @@ class RowComparison(NamedTuple):
 
 def comparison_of(layout: Layout, statistics: TableStatistics) -> RowComparison:
     """Compare the rows of a main table and its best baseline."""
-    compared, among = differences(statistics), among_methods(statistics)
+    compared = differences(statistics)
+    among = among_methods(statistics)
     shown = statistics.intervals
     of_baselines = shown[(shown["metric"] == OVERALL) & shown["variant"].isin(layout.baselines)]
     means = of_baselines.groupby("variant")["mean"].mean().dropna()
     if compared.empty or means.empty:
         return RowComparison(compared, shown, compared[:0], among)
-    reference, best = compared["reference"].iloc[0], means.idxmax()
+    reference = compared["reference"].iloc[0]
+    best = means.idxmax()
     shares = set(compared["ratio"])
     both = []
     for column in statistics.columns:

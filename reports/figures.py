@@ -201,7 +201,8 @@ def draw_differences(comparison: RowComparison, style: FigureStyle, stem: Path, 
     for name in comparison.baseline["variant"].unique():
         title = style.plan.variants[name]
         caption += f" Dashed: the baseline {title}, not pretrained, with its 95 % interval, which is not adjusted."
-    files, label = stem.with_name(f"{stem.name}-differences"), f"{headline}, row − {reference} (points)"
+    files = stem.with_name(f"{stem.name}-differences")
+    label = f"{headline}, row − {reference} (points)"
     for figure in draw_shares(comparison, style, files, label, caption):
         yield figure._replace(table=stem.name, question="against")
 
@@ -214,7 +215,8 @@ def draw_methods(comparison: RowComparison, style: FigureStyle, stem: Path, word
         "Holm's method over all pairs of rows as the tests are."
     )
     methods = comparison._replace(differences=comparison.among, baseline=comparison.baseline[:0])
-    files, label = stem.with_name(f"{stem.name}-methods"), f"{headline}, method − best method (points)"
+    files = stem.with_name(f"{stem.name}-methods")
+    label = f"{headline}, method − best method (points)"
     for figure in draw_shares(methods, style, files, label, caption):
         yield figure._replace(table=stem.name, question="among")
 
@@ -352,7 +354,8 @@ def sweep_panels(
 
     A panel shows what is near the swept scores, so that a row far above does not press them into a line.
     """
-    order, look = list(values), style.looks[method]
+    order = list(values)
+    look = style.looks[method]
     groups = list(points.groupby(["ratio", "dataset"], sort=False))
     is_other = [role_of(style.plan, row)["role"] == METHOD and row != method for row in frame["variant"]]
     others = frame[is_other]
@@ -408,7 +411,8 @@ def draw_identifiability(points: pd.DataFrame, style: FigureStyle, stem: Path) -
 
 def around(means: pd.Series[float]) -> tuple[float, float]:
     """Return the limits of an axis in percent around means in [0, 1], with half of their span on both sides."""
-    low, high = 100 * means.min(), 100 * means.max()
+    low = 100 * means.min()
+    high = 100 * means.max()
     margin = max(3.0, (high - low) / 2)
     return low - margin, high + margin
 

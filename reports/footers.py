@@ -374,7 +374,8 @@ def _limits(plan: Plan, statistics: TableStatistics, layout: Layout) -> Iterator
     if plan.config["protocol"] == "strict" and not np.isnan(twice):
         text += f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}"
     margin = counted(round(100 * headline.margin), "point")
-    needed, error = 100 * needed_error(headline.margin), 100 * median_error(pairs)
+    needed = 100 * needed_error(headline.margin)
+    error = 100 * median_error(pairs)
     yield (
         f"{text}. To show two equal rows to be within {margin} with the same power, a standard error of {needed:.2f} "
         f"points is needed before Holm's correction; the median pair has {error:.2f}."

@@ -120,7 +120,8 @@ def accuracy(truth: Ints, probability: Floats, patient: Positions, multi: bool) 
 
 def brier(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
     """Compute the mean squared error of the probability of each class; NaN without both signs."""
-    positives, lines = _sums(truth, patient), _sums(np.ones_like(truth), patient)
+    positives = _sums(truth, patient)
+    lines = _sums(np.ones_like(truth), patient)
     error = _sums((probability.astype(np.float64) - truth) ** 2, patient)
     has_both_signs = (positives > 0) & (positives < lines)
     return np.where(has_both_signs, shares(error, lines), np.nan)
@@ -208,7 +209,8 @@ def _average_precision(positive: Bools, score: Floats, patient: Positions) -> Do
         is_above = score >= score[lines][:, None]  # (k, n) lines at or above the score of a positive one
         counts = np.add.reduceat(is_above, starts, axis=1, dtype=np.int64)  # (k, P) those of each patient
         hits = np.add.reduceat(is_above & positive, starts, axis=1, dtype=np.int64)  # (k, P)
-        every, every_hit = counts.sum(axis=1, keepdims=True), hits.sum(axis=1, keepdims=True)  # (k, 1)
+        every = counts.sum(axis=1, keepdims=True)  # (k, 1)
+        every_hit = hits.sum(axis=1, keepdims=True)  # (k, 1)
         is_other = patient[lines][:, None] != np.arange(len(starts))  # (k, P)
         of_others = shares(every_hit - hits, np.maximum(every - counts, 1)) * is_other
         precision[0] += (every_hit / every).sum()

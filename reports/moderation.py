@@ -80,7 +80,8 @@ def moderated_variances(
 
 def standing_of(scores: Doubles, apart: Bools) -> Standing:
     """Decide on the rows of (n, S) scores; apart: (n,) those that keep their own variance whatever it is."""
-    in_prior, is_apart = ~apart, apart.copy()
+    in_prior = ~apart
+    is_apart = apart.copy()
     if scores.shape[1] < 2:
         return Standing(in_prior, is_apart)
     while in_prior.sum() > LEAST:

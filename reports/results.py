@@ -223,7 +223,8 @@ class Run:
         seed varies moves them.
         """
         first: dict[tuple[Any, ...], str] = {}
-        groups, varied = set(), set()
+        groups = set()
+        varied = set()
         for cell, _ in self.finished:
             group = tuple(getattr(cell, name) for name in GROUP)
             groups.add(group)

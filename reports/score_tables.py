@@ -325,7 +325,8 @@ def wide(table: Table, ratio: float, style: Style, columns: Sequence[tuple[str, 
     texts: dict[tuple[str, str, str], str] = {}
     block = table.scores[table.scores["ratio"] == ratio]
     for score in block.to_dict("records"):
-        variant, title = score["variant"], style.text(score["title"])
+        variant = score["variant"]
+        title = style.text(score["title"])
         titles[variant] = style.italic.format(title) if score["baseline"] else title
         texts[variant, score["dataset"], score["metric"]] = number_text(score, style)
     rows: dict[str, list[str]] = {variant: [] for variant in titles}

@@ -163,7 +163,8 @@ def models_of_probabilities(source: Source, runs: Mapping[Training, Predictions]
     """Return the models whose scores lie between 0 and 1. Raises ValueError for one of which some runs alone do."""
     scales: dict[str, set[bool]] = {}
     for run, test in runs.items():
-        lowest, highest = test.probability.min(), test.probability.max()
+        lowest = test.probability.min()
+        highest = test.probability.max()
         scales.setdefault(run.model, set()).add(bool(lowest >= 0 and highest <= 1))
     mixed = [model for model, within in scales.items() if len(within) > 1]
     if mixed:

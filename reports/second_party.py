@@ -61,7 +61,8 @@ def is_tested_alike(here: Run, reference: str, theirs: Run, key: str) -> bool:
     """Tell whether two cells have one split, and the same test recordings with the same patients and labels."""
     if here.rows[reference].provenance.get("split") != theirs.rows[key].provenance.get("split"):
         return False
-    expected, test = here.test_outputs(reference, RECORDING), theirs.test_outputs(key, RECORDING)
+    expected = here.test_outputs(reference, RECORDING)
+    test = theirs.test_outputs(key, RECORDING)
     return all(
         np.array_equal(getattr(expected, name), getattr(test, name)) for name in ("recording", "patient", "truth")
     )

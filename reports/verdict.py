@@ -113,7 +113,8 @@ def _limits(results: Run, layout: Layout, compared: pd.DataFrame, detectable: fl
 
 def _against_reference(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
     """Return 'Better than the untrained encoder (Random) in Overall by more than 2 points: PMQ at 1 %; worse: ...'."""
-    title, margin = row_title(plan, reference), margin_text(plan.headline)
+    title = row_title(plan, reference)
+    margin = margin_text(plan.headline)
     if is_untrained(reference):
         title = f"the untrained encoder ({title})"
     is_higher = rows["difference"] > 0

@@ -154,7 +154,8 @@ def checks_of(model_class: Any, word: str) -> dict[str, Callable[[], object]]:
     overrides: dict[str, Any]
     if issubclass(model_class, PretrainedEncoder):
         contract = [partial(promise, model_class) for promise in (try_external, loads_its_weights)]
-        method, overrides = row_of(model_class), {"methods": [word]}
+        method = row_of(model_class)
+        overrides = {"methods": [word]}
     elif issubclass(model_class, PretrainMethod):
         encoder = encoder_for(model_class)
         of_method = METHOD_CHECKS if model_class.trains else METHOD_CHECKS[:1]

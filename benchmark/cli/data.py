@@ -55,7 +55,8 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
     These are named by flags, the pretraining corpus first; else the config's simulated ones, else all whose folder is
     there. Raises ConfigError, and DatasetError if there is none.
     """
-    config, folders = config_of(arguments), folders_of(arguments)
+    config = config_of(arguments)
+    folders = folders_of(arguments)
     given = vars(arguments)
     named = config.data.corpora if given["data.pretrain"] else []
     for column in config.data.datasets if given["data.datasets"] else ():
@@ -64,7 +65,8 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
         return config, folders, list(dict.fromkeys(named))
     if config.data.simulation is not None:
         return config, folders, names_of(config)
-    known, present = config.data.known(), list[str]()
+    known = config.data.known()
+    present = list[str]()
     for name in known:
         with suppress(DatasetError):
             find_root(config.data.source(name), folders.data_root, folders.paths)
@@ -139,7 +141,8 @@ def beats_of(config: Config, dataset: Dataset, data: Prepared) -> tuple[list[str
     rounded = float(f"{amplitude:.3g}")
     recordings = counted(len(beats), "recording")
     line = f"beats       QRS amplitude {rounded:g} mV, heart rate {rate:.0f}/min (medians of {recordings})"
-    source, card = f"the rate that the files of {dataset.title} state", config.data.cards.get(dataset.name)
+    source = f"the rate that the files of {dataset.title} state"
+    card = config.data.cards.get(dataset.name)
     if card and card.signals.rate:
         source = f"`signals.rate: {card.signals.rate:g}` of its card"
     return [line], list(implausible(dataset.name, rate, source))

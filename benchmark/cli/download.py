@@ -38,7 +38,8 @@ CONNECTIONS = 4
 SUMS = "SHA256SUMS.txt"
 SUM_LINE = re.compile(r"([0-9a-f]{64})[ \t]+\*?(?:\./)?((?!/|.*\.\.)\S.*)")
 """SHA-256, and path within the release's folder."""
-CHUNK, AT_ONCE = 2**18, 4096
+CHUNK = 2**18
+AT_ONCE = 4096
 """Bytes of a read, and files in the queue of the pool."""
 TIMEOUT = (20, 60)
 """Seconds to connect, and without a byte."""
@@ -70,14 +71,16 @@ def release_of(name: str, arguments: Namespace) -> Release:
     """Find what a command line means of a dataset. Raises ConfigError or DatasetError for what there is not."""
     catalogue = read_yaml(CATALOGUE, "the catalogue")
     dataset, homes = catalogue["datasets"][name], catalogue["homes"]
-    subset, home = arguments.subset or next(iter(dataset["subsets"])), vars(arguments)["from"] or next(iter(homes))
+    subset = arguments.subset or next(iter(dataset["subsets"]))
+    home = vars(arguments)["from"] or next(iter(homes))
     for noun, word, known in (("subset", subset, dataset["subsets"]), ("home", home, homes)):
         if word not in known:
             raise DatasetError(f"{name} has no {noun} {word!r}; there are: {', '.join(known)}")
     root = parse_data(arguments.data).get(name) or (arguments.data_root and arguments.data_root / name)
     if root is None:
         raise DatasetError(f"no folder for {name}: use --data-root DIR or --data {name}=DIR")
-    patterns, gigabytes = (*dataset.get("always", ()), *dataset["subsets"][subset]), dataset["gigabytes"][subset]
+    patterns = (*dataset.get("always", ()), *dataset["subsets"][subset])
+    gigabytes = dataset["gigabytes"][subset]
     url = f"{homes[home]}{dataset['release']}/"
     return Release(name, subset, url, dataset.get("folder", ""), patterns, gigabytes, root)
 
@@ -105,7 +108,8 @@ def fetch(session: requests.Session, url: str, target: Path, digest: str = "") -
 
     A body that breaks off or is wrong is fetched again.
     """
-    part, reason = target.with_name(f"{target.name}.part"), ""
+    part = target.with_name(f"{target.name}.part")
+    reason = ""
     part.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(TRIES):
         time.sleep(min(MAX_WAIT, BACKOFF * 2**attempt) if attempt else 0)
@@ -146,7 +150,8 @@ def fetch_all(
 
 def listed_files(session: requests.Session, release: Release) -> list[tuple[str, str]]:
     """List (publisher's path, SHA-256) of the files of a release. Raises DatasetError without a list of sums."""
-    sums, files = release.root / UNFINISHED / SUMS, list[tuple[str, str]]()
+    sums = release.root / UNFINISHED / SUMS
+    files = list[tuple[str, str]]()
     if not sums.exists() and (failure := fetch(session, f"{release.url}{SUMS}", sums)):
         raise DatasetError(f"{release.name}: no list of files; {release.url}: {failure}")
     wanted = re.compile("|".join(map(translate, release.patterns)))
@@ -184,12 +189,14 @@ def download_release(release: Release, verify: bool, console: Console) -> bool:
 
     Raises DatasetError without a list of sums and for a disk without room, and OSError.
     """
-    marker, failures = release.root / UNFINISHED, list[str]()
+    marker = release.root / UNFINISHED
+    failures = list[str]()
     with naming(release.root), new_session() as session:
         marker.mkdir(parents=True, exist_ok=True)
         files = listed_files(session, release)
         missing = [file for file in files if not is_right(release.target(file[0]), file[1] if verify else "")]
-        needed, free = release.gigabytes * len(missing) / max(len(files), 1), shutil.disk_usage(release.root).free / 1e9
+        needed = release.gigabytes * len(missing) / max(len(files), 1)
+        free = shutil.disk_usage(release.root).free / 1e9
         note(console, f"{release.name}: {len(files):,} files, {len(missing):,} to fetch, about {needed:.1f} GB")
         if free < needed:
             raise DatasetError(f"{release.name} takes {needed:.1f} GB more, {release.root} has room for {free:.1f} GB")

@@ -27,7 +27,8 @@ def expectation(config: Config, views: Mapping[str, Prepared]) -> str:
     tested = {column.data.title: size_of_test(column).patients for column in columns}
     if not any(tested.values()):
         return ""
-    seeds, headline = len(config.seeds), HEADLINES[config.protocol].words
+    seeds = len(config.seeds)
+    headline = HEADLINES[config.protocol].words
     counts = ", ".join(f"{title} {count}" for title, count in tested.items())
     text = (
         f"test patients: {counts}; a difference in {headline} of {detected(columns, seeds)} is detected "

@@ -223,7 +223,8 @@ def status(arguments: Namespace, console: Console) -> int:
     store = Store(arguments.results)
     plan = store.load_plan()
     cells = {cell.key: cell for cell in plan.cells}  # a cell may be in several tables
-    done, damage = set[str](), list[str]()
+    done = set[str]()
+    damage = list[str]()
     for key in cells:
         try:
             if store.load_row(key):

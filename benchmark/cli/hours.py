@@ -98,7 +98,8 @@ def seconds_of_cells(cell: Cell, config: Config, machine: Machine) -> Seconds:
 
     0 without its extra.
     """
-    settings, sizes = dict(cell.variant.settings), TIMED_WINDOWS
+    settings = dict(cell.variant.settings)
+    sizes = TIMED_WINDOWS
     for name in ("epochs", "least_updates"):
         if name in cell.content["settings"]:
             settings[f"{cell.evaluation}.{name}"] = 1

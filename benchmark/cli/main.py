@@ -89,7 +89,8 @@ def parts_of(annotation: Any) -> list[Any]:
 
 def arguments_of(key: str) -> dict[str, Any]:
     """Return the arguments of `add_argument` for a flag that sets a dotted config key."""
-    sections, fields = [Settings], list[Any]()
+    sections = [Settings]
+    fields = list[Any]()
     for name in key.split("."):  # several members of a union may have the key
         fields = [section.model_fields[name] for section in sections if name in section.model_fields]
         sections = [section for field in fields for section in sections_in(field.annotation)]
@@ -159,10 +160,12 @@ def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
     if argv[:1] in (["--help"], ["-h"], ["--version"]) or [*argv] == ["data", "--help"]:
         print(f"{INSTALLED} {version()}" if argv[0] == "--version" else overview())
         raise SystemExit(OK)
-    name, rest = DEFAULT_COMMAND, list(argv)
+    name = DEFAULT_COMMAND
+    rest = list(argv)
     if rest and not rest[0].startswith("-"):
         count = 2 if rest[0] == "data" else 1
-        name, rest = " ".join(rest[:count]), rest[count:]
+        name = " ".join(rest[:count])
+        rest = rest[count:]
     if name not in COMMANDS:
         raise ConfigError(unknown("command", name, COMMANDS))
     arguments, extra = parser_of(name).parse_known_args(rest)
@@ -209,7 +212,8 @@ def values_by_recordings(arguments: Namespace, overrides: dict[str, Any]) -> dic
 
     if "data.datasets" in overrides:
         overrides.setdefault("data.pretrain", overrides["data.datasets"])
-    config, values = load_config(REAL, overrides), config_values(REAL)
+    config = load_config(REAL, overrides)
+    values = config_values(REAL)
     try:
         folders = folders_of(arguments)
         names = [*config.data.corpora, *(name for name in config.data.datasets if AT not in name)]

@@ -110,7 +110,8 @@ class FolderScan(NamedTuple):
 
 def scan_folder(folder: Path) -> FolderScan:
     """Find the signals and tables of a folder. Raises DatasetError where it has no files that a card can read."""
-    walk, shapes = walk_folder(folder), dict[str, tuple[int, ...]]()
+    walk = walk_folder(folder)
+    shapes = dict[str, tuple[int, ...]]()
     paths = walk.paths
     beside = Counter(os.path.dirname(path) for path in paths if path.lower().endswith(TABLES))
     tables = [path for path in paths if beside[os.path.dirname(path)] <= MAX_TABLES and _is_table(folder / path)]
@@ -148,7 +149,8 @@ def best_column(columns: CellsByColumn, scan: FolderScan) -> tuple[str, int]:
     Ages and other small numbers can look like names in most rows; they name few files, and those of a stacked file's
     rows name nothing unless all are there.
     """
-    files_of, best = files_by_name(scan.files), ("", 0)
+    files_of = files_by_name(scan.files)
+    best = ("", 0)
     for column, cells in columns.items():
         matches = [match_file(cell, files_of) for cell in map(identifier, cells)]
         paths = [files[0].path for files in matches if len(files) == 1]
@@ -284,7 +286,8 @@ class TableDraft(NamedTuple):
 
 def draft_tables(folder: Path, scan: FolderScan) -> TableDraft:
     """Draft the sections of the table that names the most files, of several the first with labels."""
-    unused, best = list[str](), TableDraft({}, 0, [])
+    unused = list[str]()
+    best = TableDraft({}, 0, [])
     for table in scan.tables:
         try:
             cells = read_table(Card.model_construct(title="a table", how_to_get=""), folder / table)

@@ -181,7 +181,8 @@ def show_report(results: Run, out: Path, unit: str | None, console: Console, fur
 
 def overall_table(table: Table, style: Style) -> pd.DataFrame:
     """Return Overall of each row and label share with its marks, as texts, in the order of the table's rows."""
-    scores, columns = table.scores, dict[str, pd.Series]()
+    scores = table.scores
+    columns = dict[str, pd.Series]()
     for ratio in table.layout.ratios:
         rows = scores.loc[scores["ratio"] == ratio, "variant"].unique()
         columns[ratio_text(ratio)] = wide(table, ratio, style).iloc[:, 0].set_axis(rows)

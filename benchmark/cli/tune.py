@@ -54,7 +54,9 @@ def tune(arguments: Namespace, console: Console) -> int:
     draws = draws_of(config, arguments.candidates, arguments.search_seed)
     config = search_config(config, arguments.ratio)
     variants = variants_of_draws(config, draws)
-    folders, machine, store = folders_of(arguments), machine_of(arguments, config), Store(arguments.results)
+    folders = folders_of(arguments)
+    machine = machine_of(arguments, config)
+    store = Store(arguments.results)
     request = Request(config, folders, machine, arguments)
     candidates_text = f"{arguments.candidates} candidates of {len(draws)} methods"
     if arguments.dry_run:
@@ -119,7 +121,8 @@ def write_search(
     hyperparameters = dict(values.get("hyperparameters", {}))
     for method, changed in chosen.items():
         hyperparameters[method] = laid_over(hyperparameters.get(method, {}), changed)
-    table, config = out / "candidates.csv", out / "tuned.yaml"
+    table = out / "candidates.csv"
+    config = out / "tuned.yaml"
     ranked = candidates.sort_values(["method", "mean"], ascending=[True, False], kind="stable")
     write_atomic(table, ranked.to_csv(index=False).encode())
     write_atomic(config, yaml_text({**values, "hyperparameters": hyperparameters}).encode())

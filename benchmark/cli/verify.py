@@ -35,7 +35,9 @@ def verify(results: AnyRun, count: int, folder: Path) -> AnyRun:
     count: cells of a row. folder: the store for them; what an interrupted call drew is taken first. Raises ConfigError
     where no archive stands beside a run that was computed here, and where no cell has its key here.
     """
-    console, store, marks = open_console(), Store(folder), dict(results.marks)
+    console = open_console()
+    store = Store(folder)
+    marks = dict(results.marks)
     here, *others = results.parts or (results,)
     if here.is_archive or not any(run.is_archive for run in others):
         raise ConfigError("--verify takes a store of yours and an archive: --results runs theirs.zip --verify")

@@ -116,7 +116,8 @@ class Config(Settings):
 
     def column_spec(self, column: str = "") -> TaskSpec:
         """Return how a column is cut, split, standardised and judged; by default one of the task `default`."""
-        data, named = self.data, self.data.column(column).named
+        data = self.data
+        named = self.data.column(column).named
         return TaskSpec(
             per_trial=1 if isinstance(data.segmentation, Recordings) else self.finetune.beats_per_trial,
             labels="multi" if named else data.labels,

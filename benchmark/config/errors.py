@@ -37,7 +37,8 @@ def resolve(config_type: Any, path: Sequence[str | int]) -> tuple[list[str], lis
 
     In a union of sections pydantic puts the member, or the value of `kind` that selects it, into the path.
     """
-    sections, keys = [config_type], list[str]()
+    sections = [config_type]
+    keys = list[str]()
     for part in path:
         hints = {section: get_type_hints(section) for section in sections}
         inner = [types[part] for types in hints.values() if part in types]

@@ -177,7 +177,8 @@ def drop_superseded(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
     for (key, value), (section, name) in SUPERSEDED.items():
         if changes.get(key) == value:
             section_of(values, section).pop(name, None)
-    data, selected = section_of(values, "data"), changes.get("data.segmentation.kind")
+    data = section_of(values, "data")
+    selected = changes.get("data.segmentation.kind")
     if selected and selected != section_of(data, "segmentation").get("kind", "heartbeats"):
         data["segmentation"] = {}
 

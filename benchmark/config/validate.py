@@ -153,7 +153,8 @@ def try_forward(method: Any, config: Any, samples: int, encoder: Any, sizes: Any
         raise ValueError(f"encoder {encoder.name} cannot take windows of {samples} samples: {error}") from None
     if not method.trains:
         return
-    x, ids = torch.zeros(2, samples, sizes.leads), torch.zeros(2, dtype=torch.int64)  # (B, S, L), (B,)
+    x = torch.zeros(2, samples, sizes.leads)  # (B, S, L)
+    ids = torch.zeros(2, dtype=torch.int64)  # (B,)
     text = torch.zeros(2, getattr(config, "text_width", 1)) if method.needs_text else None  # (B, E)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # more are slower on tensors this small

@@ -168,7 +168,8 @@ def thousands_mark(cells: Sequence[str]) -> str:
             if has_decimals or (others and all(map(BELOW_THOUSAND.fullmatch, others))):
                 return mark
             if mark == ",":
-                whole, decimal = marked[0].replace(",", ""), marked[0].replace(",", ".", 1)
+                whole = marked[0].replace(",", "")
+                decimal = marked[0].replace(",", ".", 1)
                 raise TwoReadings(
                     f"comma is a decimal comma or stands at thousands; write numbers without it: {marked[0]} is "
                     f"{decimal} or {whole}"

@@ -131,7 +131,8 @@ def auprc(truth: Ints, probability: Floats, multi: bool) -> float:
 
 def balanced_accuracy(truth: Ints, decisions: Floats, multi: bool) -> float:
     """Return the macro mean of sensitivity and specificity of decisions (n, C)."""
-    hits, alarms = (truth * decisions).sum(axis=0), ((1 - truth) * decisions).sum(axis=0)  # (C,)
+    hits = (truth * decisions).sum(axis=0)  # (C,)
+    alarms = ((1 - truth) * decisions).sum(axis=0)  # (C,)
     positives = truth.sum(axis=0)  # (C,)
     specificity = 1 - shares(alarms, len(truth) - positives)
     return macro((shares(hits, positives) + specificity) / 2)
@@ -146,7 +147,8 @@ def best_threshold(name: str, sign: Ints, score: Floats) -> float:
         return THRESHOLD
     candidates = np.unique(score)[::-1]  # (K,)
     decisions = score[:, None] >= candidates  # (n, K)
-    hits, alarms = (decisions * sign[:, None]).sum(axis=0), (decisions * (1 - sign)[:, None]).sum(axis=0)  # (K,)
+    hits = (decisions * sign[:, None]).sum(axis=0)  # (K,)
+    alarms = (decisions * (1 - sign)[:, None]).sum(axis=0)  # (K,)
     if name == "f1_chosen":
         quality = 2 * hits / (hits + alarms + sign.sum())
     else:

@@ -120,7 +120,8 @@ def read_columns(
     missing column, any error.
     """
     cells = read_cells(present(path))
-    header, rows = [text(cell) for cell in cells.iloc[0]], cells.iloc[1:]
+    header = [text(cell) for cell in cells.iloc[0]]
+    rows = cells.iloc[1:]
     single = [name for name in header if name and header.count(name) == 1]
     names = single if columns is None else [*columns]
     for name in names:

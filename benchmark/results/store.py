@@ -281,7 +281,8 @@ class Store:
         prefixed = {f"{VALIDATION}_{name}": values for name, values in chosen_on.items()}
         np.savez_compressed(arrays, **predictions.arrays(), **prefixed)
         write_atomic(self.cells / f"{row.key}.npz", arrays.getvalue())
-        body, sha256 = asdict(row), hashlib.sha256(arrays.getvalue()).hexdigest()
+        body = asdict(row)
+        sha256 = hashlib.sha256(arrays.getvalue()).hexdigest()
         envelope = {"row": body, "row_sha256": content_digest(body), "predictions_sha256": sha256}
         write_atomic(self.row_file(row.key), json.dumps(envelope, indent=1, sort_keys=True).encode())
         self.failure_file(row.key).unlink(missing_ok=True)

@@ -73,7 +73,8 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
     config = with_settings(context.config, cell.variant.settings)
-    task, is_tested = config.data.column(cell.dataset), cell.evaluation != VALIDATION
+    task = config.data.column(cell.dataset)
+    is_tested = cell.evaluation != VALIDATION
     spec = spec_of(config, cell.evaluation, task.name)
     data = of_task(open_prepared(context.folders[cell.dataset]), task)
     column = column_of(data, spec)
@@ -252,7 +253,9 @@ def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
         return learn(inputs, task, known)
     windows = ExternalWindows(open_prepared(inputs.cell.external_windows), inputs.config.column_spec().leads)
     external = external_task(task, windows)
-    outcome, notes, missing = learn(inputs, external, known), missing_notes(task, external), None
+    outcome = learn(inputs, external, known)
+    notes = missing_notes(task, external)
+    missing = None
     if inputs.cell.evaluation == RETRIEVAL:  # a recording without windows is no query
         notes = [note.partition(":")[0] for note in notes]
         missing = np.full(len(RECALLS), np.nan, np.float32)  # (5,)
@@ -265,7 +268,8 @@ def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
 
 def learn(inputs: CellInput, task: Task, known: Shared) -> Outcome:
     """Run the cell's evaluation on its task and note its seconds. Raises FileNotFoundError without its weights."""
-    started, cell = time.perf_counter(), inputs.cell
+    started = time.perf_counter()
+    cell = inputs.cell
     if cell.pretraining is None:
         outcome = evaluate_classical(cell.evaluation, task, inputs.config, cell.draw_seed)
     else:

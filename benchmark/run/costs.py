@@ -44,7 +44,8 @@ def encoder_costs(encoder: Encoder, config: Config) -> dict[str, int]:
 
 def estimated_updates(pretraining: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:
     """Estimate the updates of a pretraining."""
-    settings, size = with_settings(config, pretraining.variant.settings).pretrain, sizes[config.data.pretrain]
+    settings = with_settings(config, pretraining.variant.settings).pretrain
+    size = sizes[config.data.pretrain]
     pairs = size.windows / 2
     if config.data.segmentation.kind == "recordings":
         pairs = size.recordings * pairs_of(config.corpus_spec().per_trial)
@@ -56,12 +57,14 @@ def update_of(
     method: PretrainMethod, settings: MethodConfig, size: int, samples: int, precision: str
 ) -> Callable[[], Tensor]:
     """Return a function that does an update of a method per call, on `size` pairs of noise, five of a pseudo-trial."""
-    device, leads = next(method.parameters()).device, method.exported().config.leads
+    device = next(method.parameters()).device
+    leads = method.exported().config.leads
     x1, x2 = torch.randn(2, size, samples, leads, device=device)  # (B, S, L) each
     ids = torch.arange(size, device=device) // COUNTED_PAIRS  # (B,)
     width = getattr(settings, "text_width", None)
     text = None if width is None else torch.randn(size, width, device=device)  # (B, E)
-    batch, optimiser = Batch(x1, x2, ids, ids, ids, text), make_optimiser(method.train(), settings.recipe)
+    batch = Batch(x1, x2, ids, ids, ids, text)
+    optimiser = make_optimiser(method.train(), settings.recipe)
     return lambda: train_step(method, optimiser, batch, settings.recipe.lr, precision)
 
 

@@ -39,7 +39,10 @@ from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.in_memory import ObjectEncoder
 
-ROW_BYTES, WINDOW_BYTES, PROBABILITY_BYTES, SAMPLE_BYTES = 9_500, 1.5, 3.5, 12 * 2
+ROW_BYTES = 9_500
+WINDOW_BYTES = 1.5
+PROBABILITY_BYTES = 3.5
+SAMPLE_BYTES = 12 * 2
 """Of a row, of the names and truth of a window that it predicts, of the window's probability of a class, in a file, and
 of a sample of a prepared window. Probabilities are written whole, of test and validation: their digits do not compress,
 and thresholds, curves and tests are computed again from them to the last bit."""
@@ -55,7 +58,8 @@ def names_of(config: Config) -> list[str]:
 
 def locate(config: Config, name: str, folders: Folders) -> Dataset:
     """Find a dataset, in its folder or simulated. Raises DatasetError for a missing or unfinished folder."""
-    simulation, source = config.data.simulation, config.data.source(name)
+    simulation = config.data.simulation
+    source = config.data.source(name)
     if simulation is not None:
         sizes = {"patients": simulation.patients[name], "test_patients": simulation.test_patients.get(name, 0)}
         return SimulatedDataset(name, **simulation.model_dump() | sizes)
@@ -130,7 +134,8 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
         transport = transport_of(name, config.data.source)
         learned, tested = (of_task(prepared[end.dataset], end) for end in transport.ends)
         # A transport tests nobody who is pretrained on.
-        seen, seen_by = set[str](), None
+        seen = set[str]()
+        seen_by = None
         if tested.dataset_name in trained:
             seen = {tested.recordings.patient[number] for number in trained[tested.dataset_name]}
             seen_by = [corpus.fingerprint, spec.content()]
@@ -148,7 +153,9 @@ def untested(config: Config, data: Prepared) -> Ints:
     # Of a column that is tested in parts the encoder of each part sees others (benchmark.run.crossfit).
     if not data.classes or any(column.is_cross_validated for column in columns):
         return np.arange(data.usable)
-    train, held_out, patients = set[int](), set[str](), data.recordings.patient
+    train = set[int]()
+    held_out = set[str]()
+    patients = data.recordings.patient
     for column in columns:
         train.update(column.split.train.tolist())
         for number in (*column.split.validation, *column.split.test):
@@ -407,7 +414,8 @@ def row_bytes(cell: Cell, config: Config, sizes: Mapping[str, Size]) -> float:
     """Estimate the bytes of a cell's row and predictions."""
     if cell.evaluation == RETRIEVAL:  # a line a recording
         return ROW_BYTES
-    column, spec = config.data.column(cell.dataset), config.column_spec(cell.dataset)
+    column = config.data.column(cell.dataset)
+    spec = config.column_spec(cell.dataset)
     source = column.named or config.data.source(datasets_in(column.dataset)[0])
     size = sizes[column.dataset]
     in_trials = size.windows - size.recordings * (spec.per_trial - 1) / 2  # a last pseudo-trial is cut short
@@ -417,12 +425,14 @@ def row_bytes(cell: Cell, config: Config, sizes: Mapping[str, Size]) -> float:
 
 def predicted_share(cell: Cell, config: Config, dataset: str) -> float:
     """Estimate the share of the windows of a dataset that a cell predicts, of test and validation."""
-    spec, simulation = config.column_spec(cell.dataset), config.data.simulation
+    spec = config.column_spec(cell.dataset)
+    simulation = config.data.simulation
     if spec.folds:
         return 1 + (spec.folds - 1) / HELD_OUT
     validated = cell.ratio if spec.validation_labels == "share" else 1.0
     of_split = TENTH * (1 + validated)
     if simulation is None:
         return of_split
-    tested, patients = simulation.test_patients.get(dataset, 0), simulation.patients.get(dataset, 1)
+    tested = simulation.test_patients.get(dataset, 0)
+    patients = simulation.patients.get(dataset, 1)
     return (tested + of_split * patients) / (tested + patients)

@@ -168,7 +168,8 @@ def pretraining_of(
     Under `paper` all seeds share one trained encoder, and under any protocol they share weights from elsewhere. The
     content is all that determines the weights; for an untrained encoder: its config and seed.
     """
-    method, spec = variant.method, config.corpus_spec()
+    method = variant.method
+    spec = config.corpus_spec()
     if method is None:
         return None
     if variant.external and not variant.external.is_twin:

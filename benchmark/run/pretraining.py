@@ -48,7 +48,8 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
         raise ValueError(
             f"{source_of(pretraining.method)} has been edited since this run began; the same command runs it as it is"
         )
-    config, device = with_settings(context.config, pretraining.variant.settings), context.device
+    config = with_settings(context.config, pretraining.variant.settings)
+    device = context.device
     folder = context.store.pretrained / pretraining.key
     method = new_method(pretraining, config, device)
     learned: dict[str, Any] = {"health": []}
@@ -98,7 +99,8 @@ def corpus_for(
     pretraining: Pretraining, method: PretrainMethod, config: Config, context: Context
 ) -> tuple[Corpus, int, dict[str, Any]]:
     """Return the corpus of an encoder, its pairs with recordings that have no report, and whom a part has seen."""
-    column, recordings = column_of(open_prepared(context.folders[config.data.pretrain]), config.corpus_spec()), None
+    column = column_of(open_prepared(context.folders[config.data.pretrain]), config.corpus_spec())
+    recordings = None
     data, per_trial = column.data, column.spec.per_trial
     if pretraining.part is not None:
         columns = opened_columns(config, context.folders)
@@ -195,7 +197,8 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
     """Measure the last epoch's health on this run's windows, where the stored health is of other windows."""
     for pretraining in grid.pretrainings:
         with suppress(Damaged, FileNotFoundError):  # the run has named it, and could not make it again
-            record, folder = store.record(pretraining.key), store.pretrained / pretraining.key
+            record = store.record(pretraining.key)
+            folder = store.pretrained / pretraining.key
             if not record or not record.get("health"):
                 continue
             measured = record.get(HEALTH_AGAIN, {})

@@ -39,7 +39,8 @@ class Progress:
 @contextmanager
 def progress_file(folder: Path, name: str) -> Iterator[Callable[[int, int, str], None]]:
     """Give what writes the progress file of a pretraining, now and then, and remove the file at the end."""
-    file, written = folder / PROGRESS, -WRITE_SECONDS
+    file = folder / PROGRESS
+    written = -WRITE_SECONDS
 
     def write(done: int, total: int, text: str) -> None:
         nonlocal written

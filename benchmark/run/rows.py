@@ -107,7 +107,8 @@ def methods_of(config: Config) -> Iterator[Variant]:
 
 def baselines_of(config: Config) -> Iterator[Variant]:
     """Yield the baselines that are rows; `full-labels` is a further ratio of existing rows (`planned`)."""
-    untrained, method_config = get_method(UNTRAINED), config.method_config(UNTRAINED)
+    untrained = get_method(UNTRAINED)
+    method_config = config.method_config(UNTRAINED)
     if "random" in config.baselines and UNTRAINED not in config.compared():
         yield Variant(UNTRAINED, untrained.title, untrained, method_config, "baseline")
     if "frozen" in config.baselines:

@@ -32,7 +32,8 @@ def remove_unsound(
     if not any(map(spans_behind, (corpus, *columns.values(), *forms.values()))):
         return ""
     spans_of_corpus = spans_behind(corpus)
-    unsound, removed = set[str](), 0
+    unsound = set[str]()
+    removed = 0
     for pretraining in grid.pretrainings:
         folder = store.pretrained / pretraining.key
         files = (folder / WEIGHTS, folder / CHECKPOINT)

@@ -19,7 +19,8 @@ from benchmark.data.heartbeats import FS
 from benchmark.results.arrays import AnyFloats, Doubles, Floats, Ints
 from benchmark.results.names import HEART_RATE, QRS_AMPLITUDE
 
-BEFORE, AFTER = int(0.3 * FS), int(0.5 * FS)
+BEFORE = int(0.3 * FS)
+AFTER = int(0.5 * FS)
 """Samples of an aligned beat before, and from, its QRS centre."""
 COMPLEX = int(0.04 * FS)
 """Samples over which the slope is averaged to find a complex."""
@@ -101,7 +102,8 @@ def beat_features(windows: AnyFloats) -> Floats:
     baseline = cut(medians, onset, PR).mean(1, keepdims=True)  # (n, 1, L)
     beat = medians - baseline  # (n, T, L)
     qrs = qrs_measures(beat, onset, end)
-    p_wave, t_wave = cut(beat, onset, P_WAVE), cut(beat, end, T_WAVE)  # (n, W, L), (n, W, L)
+    p_wave = cut(beat, onset, P_WAVE)  # (n, W, L)
+    t_wave = cut(beat, end, T_WAVE)  # (n, W, L)
     st = cut(beat, end, ST)  # (n, W, L)
     j, j60, j80 = st[:, 0], st[:, 15], st[:, 20]  # (n, L) at the J point, 60 and 80 ms later
     smooth = uniform_filter1d(beat, 5, axis=1)  # (n, T, L)
@@ -173,7 +175,8 @@ def rhythm_of(centres: Ints, first: int, last: int) -> Rhythm:
     rr = np.diff(centres)  # (P - 1,)
     if len(rr) == 0:
         return Rhythm(*edges, len(centres), -1, -1, -1)
-    variation, evenness = rr.std() / rr.mean(), rr.min() / rr.max()
+    variation = rr.std() / rr.mean()
+    evenness = rr.min() / rr.max()
     return Rhythm(*edges, len(centres), float(np.median(rr)), float(variation), float(evenness))
 
 

@@ -78,7 +78,8 @@ class BenchmarkClassifier(nn.Module):
     def __init__(self, encoder: Encoder, classes: int, settings: Supervised) -> None:
         super().__init__()
         self.encoder, self.mask = encoder, training_mask(settings)
-        width, hidden = 2 * encoder.config.output, settings.head_hidden
+        width = 2 * encoder.config.output
+        hidden = settings.head_hidden
         self.head = nn.Sequential(
             nn.BatchNorm1d(width),
             nn.Dropout(settings.dropout / 2),
@@ -163,8 +164,10 @@ def train(
     seed_torch("head", seed)
     model = CLASSIFIERS[type(settings)](copy.deepcopy(encoder), task.train.target.shape[1], settings)
     model.to(task.train.signal.device)
-    section, source = type(settings).__name__.lower(), task.crops or task.train
-    one_cycle, least = isinstance(settings, Supervised), getattr(settings, "least_updates", 1)
+    section = type(settings).__name__.lower()
+    source = task.crops or task.train
+    one_cycle = isinstance(settings, Supervised)
+    least = getattr(settings, "least_updates", 1)
     betas = (0.95, 0.99) if one_cycle else (0.9, 0.999)
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, betas=betas, weight_decay=settings.weight_decay)
     if one_cycle:
@@ -187,7 +190,8 @@ def train(
             continue
         score = validation_score(predict(model, task.validation.signal, task.multi, precision), task)
         if not scores or score > max(scores):
-            best_state, best_epoch = copy.deepcopy(model.state_dict()), epoch + 1
+            best_state = copy.deepcopy(model.state_dict())
+            best_epoch = epoch + 1
         scores.append(score)
     model.load_state_dict(best_state)
     return model, best_epoch, scores

@@ -38,7 +38,8 @@ def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
     x = kernels.fit(signal).transform(signal).astype(np.float64)  # (n, F)
     x = scaler.fit_transform(x)
     y = task.train.target.cpu().numpy() * 2 - 1  # (n, C)
-    penalties, classes = len(settings.penalties), y.shape[1]  # P, C
+    penalties = len(settings.penalties)
+    classes = y.shape[1]
     alpha = np.repeat(np.multiply(settings.penalties, len(x)), classes)  # (P C,)
     model = Ridge(alpha, copy_X=False).fit(x, np.tile(y, penalties))
 

@@ -103,7 +103,8 @@ def pretrain(
     trial, patient, recipe = corpus.trial_of_pair, corpus.patient_of_pair, config.recipe  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, recipe.batch_size)
     total = max(1, round(epochs * shape.updates))
-    last, optimiser = math.ceil(total / shape.updates), make_optimiser(method, recipe)
+    last = math.ceil(total / shape.updates)
+    optimiser = make_optimiser(method, recipe)
     history = History([], 0.0, total, shape.batch_size)
     epoch = resume(checkpoint, method, optimiser, history)
     if (here := computer(corpus.device, precision)) not in history.computed_on:

@@ -105,7 +105,8 @@ def erased_probe(
     in their stead. Where fewer than nine labelled patients have several recordings, there are fewer, which a note says.
     """
     sides = cached_features(encoder, task.sides().values(), cache)
-    mean, deviation = sides[0].mean(axis=0), sides[0].std(axis=0) + 1e-6  # (K,) each
+    mean = sides[0].mean(axis=0)  # (K,)
+    deviation = sides[0].std(axis=0) + 1e-6  # (K,)
     scaled = [(side - mean) / deviation for side in sides]  # (n, K) each
     directions = identity_directions(scaled[0], task.train)  # (K, D)
     if drawn_by is not None:

@@ -44,9 +44,11 @@ def do_whole_task(build: Callable[[], PretrainMethod], device: torch.device, pre
         for epochs in (1, 2) if method.trains else ():
             method = build().to(device)
             settings = replace(method.config, recipe=replace(method.config.recipe, batch_size=PAIRS))
-            corpus, checkpoint = noise_corpus(method, samples, device), folder / CHECKPOINT
+            corpus = noise_corpus(method, samples, device)
+            checkpoint = folder / CHECKPOINT
             pretrain(method, settings, corpus, epochs=epochs, seed=0, precision=precision, checkpoint=checkpoint)
-        encoder, task = method.exported(), noise_task(samples, device)
+        encoder = method.exported()
+        task = noise_task(samples, device)
         save_encoder(folder, encoder, {})
         loaded = load_encoder(folder, type(encoder)).to(device)
         if not (isinstance(encoder, PretrainedEncoder) and encoder.frozen):

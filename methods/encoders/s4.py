@@ -37,7 +37,8 @@ class StateSpace(nn.Module):
     def __init__(self, channels: int, states: int, length: int, *, bidirectional: bool) -> None:
         super().__init__()
         self.length = length
-        start, end = math.log(SLOWEST), math.log(FASTEST)
+        start = math.log(SLOWEST)
+        end = math.log(FASTEST)
         self.register_buffer("log_dt", start + (end - start) * torch.rand(channels))
         for name, value in zip(("w", "p", "b"), hippo(states), strict=True):
             pairs = torch.view_as_real(value).float()  # (N / 2, 2)
@@ -68,7 +69,8 @@ class StateSpace(nn.Module):
         w, p, b, c = (torch.view_as_complex(part) for part in (self.w, self.p, self.b, self.c))
         turn = torch.arange(self.length // 2 + 1, device=dt.device, dtype=dt.dtype) * (-2 * math.pi / self.length)
         root = torch.polar(torch.ones_like(turn), turn)  # (R,)
-        inputs, outputs = torch.stack([b, p]), torch.cat([c, p.conj()[None]])  # (2, H, N / 2), (1 or 2 + 1, H, N / 2)
+        inputs = torch.stack([b, p])  # (2, H, N / 2)
+        outputs = torch.cat([c, p.conj()[None]])  # (1 or 2 + 1, H, N / 2)
         products = dt * inputs[:, None] * outputs[None]  # (2, 1 or 2 + 1, H, N / 2)
         poles = (w * dt)[..., None]  # (H, N / 2, 1)
         r = summed(products, 2 * (1 - root) - poles * (1 + root))  # (2, 1 or 2 + 1, H, R)
@@ -104,7 +106,8 @@ def hippo(states: int) -> tuple[Tensor, Tensor, Tensor]:
     # A + P P* + 1 / 2 below its diagonal, of a skew-symmetric matrix all that is read.
     skew = low_rank[:, None] * low_rank - root[:, None] * root  # (N, N)
     frequencies, vectors = torch.linalg.eigh(skew * -1j)  # (N,) ascending, (N, N)
-    frequencies, vectors = frequencies[states // 2 :], vectors[:, states // 2 :]
+    frequencies = frequencies[states // 2 :]
+    vectors = vectors[:, states // 2 :]
     b = vectors.mH @ root.to(vectors.dtype)  # (N / 2,)
     phase = b / b.abs()  # (N / 2,)
     p = (vectors.mH @ low_rank.to(vectors.dtype)) / phase  # (N / 2,)

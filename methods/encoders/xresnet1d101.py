@@ -95,7 +95,8 @@ class XResNet1d101(Encoder):
         self.stages = nn.Sequential()
         for number, blocks in enumerate((3, 4, self.config.third_stage, 3)):
             channels, stride = (widths[-1], 1) if number == 0 else (output, 2)
-            first, rest = Bottleneck(channels, output, stride), range(blocks - 1)
+            first = Bottleneck(channels, output, stride)
+            rest = range(blocks - 1)
             self.stages.append(nn.Sequential(first, *[Bottleneck(output, output, 1) for _ in rest]))
 
     def embed(self, x: Tensor) -> Tensor:

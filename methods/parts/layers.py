@@ -26,7 +26,8 @@ def bernoulli_mask(shape: Sequence[int], drop_prob: float, device: torch.device)
         return torch.rand(*shape, device=device) >= drop_prob
     if drop_prob == 1:
         return torch.zeros(*shape, dtype=torch.bool)
-    count, levels = prod(shape), min(round(drop_prob * LEVELS), LEVELS - 1)
+    count = prod(shape)
+    levels = min(round(drop_prob * LEVELS), LEVELS - 1)
     draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     return draws.view(torch.int16)[:count].view(*shape) >= levels - LEVELS // 2
 

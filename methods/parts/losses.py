@@ -49,7 +49,8 @@ def multi_positive_nce(
     if valid is not None:
         logits = logits.masked_fill(~valid, torch.finfo(logits.dtype).min)  # (N, C)
         positive = positive & valid  # (N, C)
-    of_query, count = -(logits.log_softmax(1) * positive).sum(1), positive.sum(1)  # (N,), (N,)
+    of_query = -(logits.log_softmax(1) * positive).sum(1)  # (N,)
+    count = positive.sum(1)  # (N,)
     if per_pair:
         return scale * of_query.sum() / count.sum().clamp(min=1)
     return scale * (of_query / count.clamp(min=1)).sum() / (count > 0).sum().clamp(min=1)
@@ -63,7 +64,8 @@ def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
     """
     across = scaled_similarity(z1, z2, temperature)  # (..., N, N)
     # The lowest finite number, not -inf: with N = 1 a row has no other candidate and must not give inf - inf.
-    itself, lowest = torch.eye(z1.shape[-2], dtype=torch.bool, device=z1.device), torch.finfo(across.dtype).min
+    itself = torch.eye(z1.shape[-2], dtype=torch.bool, device=z1.device)
+    lowest = torch.finfo(across.dtype).min
     within1, within2 = (scaled_similarity(z, z, temperature).masked_fill(itself, lowest) for z in (z1, z2))
     total1 = torch.logaddexp(across.logsumexp(-1), within1.logsumexp(-1))  # (..., N) anchors in the first view
     total2 = torch.logaddexp(across.logsumexp(-2), within2.logsumexp(-1))  # (..., N) anchors in the second view
