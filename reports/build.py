@@ -8,39 +8,36 @@ without intervals: the tables of scores test their macro means.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pandas as pd
 
-from benchmark.results.metrics import METRICS, NO_OTHER, RECALLS, TITLES, class_f1, value_of
+from benchmark.results.metrics import METRICS, class_f1, value_of
 from benchmark.results.names import (
     BOTH,
     EVALUATION_TITLES,
-    LINEAR,
     MEASURES,
-    OVERALL,
-    RECORDING,
     RETRIEVAL,
     UNIT_OF_PROTOCOL,
     UNITS,
     collapsed,
 )
-from benchmark.results.store import PlannedCell, Predictions
-from reports.columns import ScoreColumn, UnequalTestSets, score_columns
+from benchmark.results.store import Predictions
+from reports.columns import UnequalTestSets
 from reports.comparison import RowComparison, comparison_of
 from reports.footers import UNLABELLED
-from reports.inference import TableStatistics, intervals, pairwise, statistics_of
+from reports.inference import TableStatistics, statistics_of
 from reports.latex import latex_file
 from reports.layouts import evaluations_of, layouts
 from reports.methods_text import bibliography, methods_text
 from reports.page import PAGE, Chapter, render_page
 from reports.results import FAILED, FINISHED, GROUP, Record, Run, cell_errors
+from reports.retrieval import retrieval_of
 from reports.score_tables import DASH, Table, costs_table, make_table, to_csv, to_markdown
 from reports.words import (
-    and_text,
     cell_names,
     labels_text,
     markdown_table,
@@ -53,8 +50,6 @@ from reports.words import (
 if TYPE_CHECKING:
     from reports.figures import Figure
 
-COMPARED_RECALLS = ("recall@1", "patient_auroc")
-"""Scores of patient retrieval in which rows are tested against each other."""
 CLASS_ID = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
 OF_A_CLASS = ("auroc", "auprc", "f1")
 CHOSEN = ("lr", "best_epoch", "C", "neighbours", "penalty", "leaf_windows", "best_iteration")
@@ -103,14 +98,8 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     problems += tested.problems
     classes = class_scores(results, units)
     costs = costs_table(results)
-    retrieval = TableStatistics().intervals
-    recall_pairs = TableStatistics().pairs
-    try:
-        retrieval = retrieval_scores(results, units[0])
-        recall_pairs = retrieval_pairs(results)
-    except UnequalTestSets as problem:
-        problems.append(f"patient retrieval: {problem}")
-    retrieved, retrieved_text = retrieval_table(results, retrieval)
+    retrieval = retrieval_of(results, units[0])
+    problems += retrieval.problems
     contents = {
         "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tested.tables)),
         "results.tex": latex_file(tested.tables),
@@ -125,14 +114,15 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     main_layouts = [next(layouts(results.plan, evaluation)) for evaluation in evaluations_of(results.plan)]
     contents["methods.md"] = methods_text(results, [one for one in main_layouts if not one.name], units[0])
     contents["references.bib"] = bibliography(contents["methods.md"])
-    if len(retrieval):
-        contents["results.md"] += f"\n## Patient retrieval\n\n{retrieved_text}\n\n{markdown_table(retrieved)}\n"
-        contents["retrieval.csv"] = csv(retrieval)
-        contents["retrieval-pairs.csv"] = csv(recall_pairs)
+    if len(retrieval.scores):
+        retrieved = markdown_table(retrieval.table)
+        contents["results.md"] += f"\n## Patient retrieval\n\n{retrieval.text}\n\n{retrieved}\n"
+        contents["retrieval.csv"] = csv(retrieval.scores)
+        contents["retrieval-pairs.csv"] = csv(retrieval.pairs)
     write_files(out, contents)
     figures: list[Figure] = []
     try:
-        figures.extend(draw_figures(results, out / "figures", units, tested.comparisons, retrieval))
+        figures.extend(draw_figures(results, out / "figures", units, tested.comparisons, retrieval.scores))
         figures.extend(draw_budgets(results, out / "figures", tested.comparisons, tested.swept))
     except Exception as error:  # the tables are worth a page with the figures before it
         problems.append(f"further figures: {type(error).__name__}: {error}")
@@ -141,7 +131,7 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     metric = METRICS[results.plan.headline.curve].title
     by_class = f"{metric} in percent, mean±std over seeds; in brackets the prevalence. classes.csv has all scores."
     chapters = [
-        Chapter("Patient retrieval", retrieved_text, {"": retrieved}),
+        Chapter("Patient retrieval", retrieval.text, {"": retrieval.table}),
         Chapter("Scores by class", by_class, class_tables(classes, results)),
         Chapter("Pretrainings", HEALTH_TEXT, {"": pretrainings_table(results)}),
         Chapter("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": costs}),
@@ -290,80 +280,6 @@ def class_tables(frame: pd.DataFrame, results: Run) -> dict[str, pd.DataFrame]:
         tables.append((is_lacking, -len(rows), -ratio, title, table))
     tables.sort(key=lambda table: table[:3])
     return {title: table for *_, title, table in tables}
-
-
-RETRIEVAL_TEXT = (
-    "Recall@1 and Recall@5: share (%) of the test recordings whose nearest other test recording, or one of whose "
-    "nearest five, is of the same patient, by the cosine of frozen features (means over windows). Same-patient AUROC: "
-    "how often a recording of the patient is nearer than one of somebody else, whatever their number. Means over the "
-    "patients with several test recordings; in brackets 95 % intervals over these patients and the seeds. Chance: "
-    "recordings drawn at random. Linear probe: at the smallest label share. `retrieval-pairs.csv` has the tests of "
-    "pairs of rows."
-)
-
-
-def retrieval_scores(results: Run, unit: str) -> pd.DataFrame:
-    """Score patient retrieval with intervals, then the headline, per `unit`, of the linear probe at its smallest share.
-
-    Lines as of `intervals`. Raises UnequalTestSets. Rows are scored apart: an encoder of others may lack recordings.
-    """
-    headline = results.plan.headline
-    columns: list[ScoreColumn] = []
-    retrieved: dict[str, list[PlannedCell]] = {}
-    for cell in results.plan.cells:
-        if cell.evaluation == RETRIEVAL:
-            retrieved.setdefault(cell.variant, []).append(cell)
-    for cells in retrieved.values():
-        columns += score_columns(results, cells, RECALLS, RECORDING)
-    probed = [cell for cell in results.plan.cells if cell.variant in retrieved and cell.evaluation == LINEAR]
-    smallest = min((cell.ratio for cell in probed), default=0.0)
-    at_smallest = [cell for cell in probed if cell.ratio == smallest]
-    for column in score_columns(results, at_smallest, headline.metrics, unit):
-        if column.metric == OVERALL:
-            columns.append(column)
-    return intervals(columns)
-
-
-def retrieval_pairs(results: Run) -> pd.DataFrame:
-    """Test the differences in recall and same-patient AUROC of each pair of compared rows, as of `pairwise`.
-
-    Raises UnequalTestSets where an encoder from outside lacks recordings.
-    """
-    layout = next(layouts(results.plan, RETRIEVAL), None)
-    if layout is None:
-        return TableStatistics().pairs
-    return pairwise(list(score_columns(results, layout.cells, COMPARED_RECALLS, RECORDING)), layout.baselines)
-
-
-def retrieval_table(results: Run, scores: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return the scores of `retrieval_scores` in percent, a line per row, and what they mean."""
-    if scores.empty:
-        return scores, ""
-    titles = results.plan.titles
-    is_lacking = scores["mean"].isna()
-    is_shown = ~is_lacking | (scores["metric"] == RECALLS[0])
-    lacking = scores[is_lacking & is_shown]
-    scores = scores[is_shown]
-    dataset = scores["dataset"].map(titles).fillna(EVALUATION_TITLES[LINEAR])
-    column = dataset + " " + scores["metric"].map(TITLES | {OVERALL: results.plan.headline.words})
-    texts = [retrieval_text(score) for score in scores.to_dict("records")]
-    lines = scores.assign(column=column, text=texts)
-    table = lines.pivot(index="variant", columns="column", values="text").fillna(DASH)
-    table = table.loc[scores["variant"].unique(), column.unique()].reset_index(names="Method")
-    table["Method"] = [row_title(results.plan, variant) for variant in table["Method"]]
-    if lacking.empty:
-        return table, RETRIEVAL_TEXT
-    without = lacking["dataset"].map(titles).unique().tolist()
-    return table, f"{RETRIEVAL_TEXT} {DASH}: {and_text(without)}: {NO_OTHER}."
-
-
-def retrieval_text(score: Mapping[Any, Any]) -> str:
-    """Return '70.1 (68.0 to 72.2)', a score in percent with its interval; chance has none."""
-    mean, low, high = (100 * score[name] for name in ("mean", "low", "high"))
-    text = mean_text(mean)
-    if high > low and not score["metric"].startswith("chance"):
-        text += f" ({low:.1f} to {high:.1f})"
-    return text
 
 
 HEALTH_TEXT = (

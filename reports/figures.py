@@ -99,7 +99,7 @@ def draw_figures(
     """Draw the figures for which a run has data.
 
     units: 'heartbeat', 'recording' or both. comparisons: by evaluation and unit. retrieval: frame of
-    `reports.build.retrieval_scores`.
+    `reports.retrieval.retrieval_scores`.
     """
     plan = results.plan
     style = style_of(plan)

@@ -25,6 +25,7 @@ from benchmark.results.metrics import (
     METRICS,
     RECALLS,
     THRESHOLDED,
+    Scores,
     decided_by,
     no_scores,
     per_recording,
@@ -80,7 +81,6 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
     column = column_of(data, spec)
     inputs = CellInput(cell, config, context)
     folds = folds_of(inputs, column, known)
-    multi = spec.labels == "multi"
     unscored = ""
     if cell.evaluation != RETRIEVAL:
         unscored = next((fold.unscored for fold in folds if fold.unscored), "")
@@ -94,21 +94,12 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
     predictions, facts, split = merged(data, folds, outcomes, is_crossfitted=DEALT_BY in cell.content)
     notes = list(chain(*(fold.notes for fold in folds), *(outcome.notes for outcome in outcomes)))
     if reason := unscored or ("" if is_tested else UNTESTED):
-        scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
+        scores = dict.fromkeys(UNITS, no_scores(reason, multi=spec.labels == "multi"))
     elif cell.evaluation == RETRIEVAL:
         predictions = retrieval_queries(predictions)
         scores = {RECORDING: score_retrieval(predictions.probability, predictions.patient)}
     else:
-        judged = predictions.probability, predictions.truth, predictions.recording
-        headline = HEADLINES[spec.protocol]
-        classes = ranked_classes(predictions.truth, predictions.patient, headline)
-        scores = score_both_units(*judged, multi=multi, pool=spec.pool, part=predictions.part, classes=classes)
-        for unit, name in product(UNITS, THRESHOLDED):
-            if name in headline.columns:
-                value = score_of_thresholds(name, folds, outcomes, unit)
-                scores[unit].values[name] = None if np.isnan(value) else value
-                if np.isnan(value):
-                    scores[unit].undefined[name] = METRICS[name].undefined
+        scores = scores_of_classes(predictions, spec, folds, outcomes)
         notes += untested_note(predictions.truth, data.classes)
     row = Row(
         **identity_of(cell),
@@ -122,6 +113,29 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         **facts,
     )
     context.store.save_row(row, predictions, predictions_on("validation", folds, outcomes))
+
+
+def scores_of_classes(
+    predictions: Predictions, spec: TaskSpec, folds: Sequence[Task], outcomes: Sequence[Outcome]
+) -> dict[str, Scores]:
+    """Score test predictions per heartbeat and per recording, by thresholds of validation where the protocol asks."""
+    headline = HEADLINES[spec.protocol]
+    scores = score_both_units(
+        predictions.probability,
+        predictions.truth,
+        predictions.recording,
+        multi=spec.labels == "multi",
+        pool=spec.pool,
+        part=predictions.part,
+        classes=ranked_classes(predictions.truth, predictions.patient, headline),
+    )
+    for unit, name in product(UNITS, THRESHOLDED):
+        if name in headline.columns:
+            value = score_of_thresholds(name, folds, outcomes, unit)
+            scores[unit].values[name] = None if np.isnan(value) else value
+            if np.isnan(value):
+                scores[unit].undefined[name] = METRICS[name].undefined
+    return scores
 
 
 def predictions_on(
