@@ -46,7 +46,8 @@ class Retrieval(NamedTuple):
 
 def retrieval_of(results: Run, unit: str) -> Retrieval:
     """Score patient retrieval, with the headline per `unit` of the linear probe beside it, and test rows in pairs."""
-    scores, pairs = TableStatistics().intervals, TableStatistics().pairs
+    scores = TableStatistics().intervals
+    pairs = TableStatistics().pairs
     problems = []
     try:
         scores = retrieval_scores(results, unit)

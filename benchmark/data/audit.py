@@ -98,10 +98,12 @@ def audit(
         if data.dataset_name not in datasets:
             findings += file_warnings(data)
         datasets.add(data.dataset_name)
-        used, table = trained.get(name, ()), data.recordings
+        used = trained.get(name, ())
+        table = data.recordings
         signals = zip(table.recording, table.digest, table.outline, strict=True)
         for number, signal in enumerate(signals):
-            side, is_used = sides.get(number, ""), number in used
+            side = sides.get(number, "")
+            is_used = number in used
             recordings.append(Recorded(name, data.dataset_name, data.title, *signal, side, is_used))
     return [*findings, *copies(recordings)]
 
@@ -231,7 +233,8 @@ def copies(recordings: Sequence[Recorded]) -> Iterator[Finding]:
             names = [f"{one.title} {one.recording}" for one in group]
             equal.append(((datasets, leak, near), " = ".join(names)))
     for (datasets, leak, near), texts in grouped(equal).items():
-        signals, where = counted(len(texts), "signal"), leak or "in more than one recording"
+        signals = counted(len(texts), "signal")
+        where = leak or "in more than one recording"
         severity: Severity = "leak" if leak and not near else "warning"
         text = f"{signals}{near} {where}: {some(texts)}"
         yield Finding(datasets, severity, text, in_tables=bool(leak and near))
@@ -349,7 +352,8 @@ def autocorrelation(course: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the autocorrelation of a course (n,) at the lags from 0 to n / 2."""
     from scipy.signal import correlate
 
-    centred, samples = course - course.mean(), len(course)
+    centred = course - course.mean()
+    samples = len(course)
     both_ways = np.asarray(correlate(centred, centred, method="fft"))  # (2 n - 1,)
     return both_ways[samples - 1 :][: samples // 2]
 

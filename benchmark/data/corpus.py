@@ -131,7 +131,8 @@ class Corpus:
     def draw_pairs(self, numbers: Tensor, pairing: Pairing, generator: torch.Generator | None = None) -> Pairs:
         """Draw the two windows of numbered pairs (B,); by torch's default generator, or one that reads ahead."""
         samples, windows = self.trials.window, self.trials.per_trial
-        trial, pair = numbers // pairs_of(windows), numbers % pairs_of(windows)  # (B,), (B,)
+        trial = numbers // pairs_of(windows)  # (B,)
+        pair = numbers % pairs_of(windows)  # (B,)
         shift = window = torch.zeros_like(trial)  # (B,), shift the same for both windows
 
         def draw(below: int) -> Tensor:
@@ -147,7 +148,8 @@ class Corpus:
             window = 2 * pair + draw(2)
         elif windows > 1:
             windows -= 1
-            shift, window = draw(samples + 1), draw(windows)
+            shift = draw(samples + 1)
+            window = draw(windows)
         first = window * samples + shift
         if pairing == "same":
             return Pairs(trial, first, trial, first)
@@ -204,7 +206,8 @@ def corpus_of(
 
     Raises DatasetError if no recording is usable.
     """
-    data, used = column.data, pretrained_recordings(column, recordings)  # (R,)
+    data = column.data
+    used = pretrained_recordings(column, recordings)  # (R,)
     if not len(used):
         raise DatasetError(
             f"{data.title}: no recording to pretrain on has the {column.spec.per_trial} "
@@ -213,10 +216,12 @@ def corpus_of(
     reports = [data.recordings.report[r] for r in used] if text_embedder else []
     if text_embedder:
         has_report = [has_text(report) for report in reports]
-        used, reports = used[has_report], list(compress(reports, has_report))  # (R',)
+        used = used[has_report]  # (R',)
+        reports = list(compress(reports, has_report))
     if not len(used):
         raise DatasetError(f"{data.title}: no recording has a report; leave out the methods that learn from text")
-    trials, text = column.scaled_trials(used), None
+    trials = column.scaled_trials(used)
+    text = None
     chosen = np.flatnonzero(np.isin(trials.recording, used))  # (T,)
     if text_embedder:
         vectors = embed_reports(reports, text_embedder, cache=data.folder, device=device)  # (R', E)

@@ -50,7 +50,8 @@ def damaged_since(file: Path, *, read_again: bool) -> float | None:
     """
     if not file.is_file():
         return time.time()  # nobody has read a file that is not there
-    stamp, written = stamp_of(file), file.stat().st_mtime
+    stamp = stamp_of(file)
+    written = file.stat().st_mtime
     try:
         known = read_digested_json(digest_file(file))
     except (OSError, ValueError):

@@ -137,7 +137,8 @@ def heartbeats(
         standard = resample(signal, fs, rate)  # (n', L)
         standard = standard if raw else standardise(standard)
     positions = np.rint(centres * (rate / FS)).astype(np.int64)  # (n,)
-    half, samples = int(half * rate / FS), WINDOW * rate // FS
+    half = int(half * rate / FS)
+    samples = WINDOW * rate // FS
     windows = np.zeros((len(positions), samples, signal.shape[1]), np.float32)  # (n, S, L)
     for window, centre in zip(windows, positions, strict=True):
         beat = standard[max(centre - half, 0) : centre + half]  # (s, L), as much as the recording has
@@ -196,7 +197,8 @@ def resample(signal: AnyFloats, fs: float, rate: int = FS) -> Doubles:
         share = (Fraction(rate) / Fraction(fs)).limit_denominator(1000)
         resampled = resample_poly(signal.astype(np.float64), share.numerator, share.denominator, padtype="line")
         return np.asarray(resampled[: int(n * rate / fs)])
-    position, grid = np.arange(1, n + 1), np.linspace(1, n, int(n * FS / fs))  # (n,), (m,)
+    position = np.arange(1, n + 1)  # (n,)
+    grid = np.linspace(1, n, int(n * FS / fs))  # (m,)
     return np.stack([np.interp(grid, position, lead) for lead in signal.T], axis=1)  # (m, L)
 
 
@@ -229,5 +231,6 @@ def _highpass() -> Doubles:
 def _medians(values: Doubles) -> Doubles:
     """Median of each row (n, m) over what is not NaN; NaN where all is. Faster than nanmedian on short rows."""
     count = np.isfinite(values).sum(axis=1)  # (n,)
-    ordered, rows = np.sort(values), np.arange(len(values))  # NaN comes last
+    ordered = np.sort(values)  # NaN comes last
+    rows = np.arange(len(values))
     return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2)  # at count 0, row -1 is NaN

@@ -118,7 +118,8 @@ def transport_of(name: str, about: Callable[[str], DatasetInfo]) -> Transport:
         dataset, _, task = word.partition(".")
         if task and task not in tasks_of(dataset):
             raise ValueError(f"{name}: {dataset} has no task {task!r}: it has {', '.join(tasks_of(dataset))}")
-        end, source = DatasetTask(dataset, task or DEFAULT_TASK), about(dataset)
+        end = DatasetTask(dataset, task or DEFAULT_TASK)
+        source = about(dataset)
         ends.append(end)
         titles.append(f"{source.title} {end.task}" if end.named else source.title)
         concepts.append([concept_of(end, label) for label in (end.named or source).classes])

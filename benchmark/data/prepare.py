@@ -277,7 +277,8 @@ def _write(
 ) -> None:
     """Write windows and index of a listing into an empty folder."""
     rows: list[Row] = []
-    content, count = hashlib.sha256(), len(listing.entries)
+    content = hashlib.sha256()
+    count = len(listing.entries)
     chunks = [listing.entries[start : start + CHUNK] for start in range(0, count, CHUNK)]
     mapped = shared_map(partial(prepare_entries, dataset, segmentation), chunks, min(workers, count // WORTH_A_WORKER))
     with open(folder / WINDOWS, "wb") as file, closing(mapped):
@@ -347,7 +348,8 @@ def load_prepared(folder: Path) -> Prepared:
         with safe_open(folder / INDEX, "pt") as file:  # as NumPy it would be read, and not mapped
             facts = json.loads(file.metadata()["facts"])
             arrays = {name: file.get_tensor(name).numpy() for name in file.keys()}  # noqa: SIM118
-        listed, segmentation = table_from(arrays), Segmentation(**facts.pop("segmentation"))
+        listed = table_from(arrays)
+        segmentation = Segmentation(**facts.pop("segmentation"))
         joined = [open_prepared(folder.parent / name) for name in facts.pop("members")]
         members = [(data, arrays[f"members.{number}"]) for number, data in enumerate(joined)]
         count = 0 if members else int(listed.windows.sum())

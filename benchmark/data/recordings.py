@@ -156,6 +156,7 @@ def table_from(arrays: Mapping[str, NDArray[Any]]) -> Recordings:
     """Return the table of the arrays of a file (`Recordings.arrays`). Raises LookupError where one is missing."""
     columns: dict[str, Any] = {}
     for name in BLANK:
-        values, start = arrays[f"{name}.values"], arrays.get(f"{name}.start")
+        values = arrays[f"{name}.values"]
+        start = arrays.get(f"{name}.start")
         columns[name] = values if start is None else Ragged(values, start)
     return Recordings(**columns)

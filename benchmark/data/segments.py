@@ -80,7 +80,8 @@ class Segmentation:
 
     def trials_in(self, items: Ints, per_trial: int) -> Ints:
         """Count the pseudo-trials of `per_trial` windows that recordings with so many items give."""
-        samples, length = items * self.samples_per_item, per_trial * self.samples
+        samples = items * self.samples_per_item
+        length = per_trial * self.samples
         return np.where(samples >= length, (samples - length) // self.step(per_trial) + 1, 0)
 
     def windows_of_typical(self) -> int:

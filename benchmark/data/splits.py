@@ -179,7 +179,8 @@ def _last_tenths(groups: Iterable[list[list[int]]]) -> list[list[int]]:
     sides: list[list[int]] = [[], [], []]
     for members in groups:
         tenth = int(np.rint(0.1 * len(members)))
-        begin, end = len(members) - 2 * tenth, len(members) - tenth
+        begin = len(members) - 2 * tenth
+        end = len(members) - tenth
         for side, part in zip(sides, (members[:begin], members[begin:end], members[end:]), strict=True):
             side += chain(*part)
     return sides

@@ -224,7 +224,9 @@ def task_on(sides: Sides, *, ratio: float, seed: int, subset: int = 0) -> Task:
     """
     column = sides.column
     labelled_windows = sides.labelled("train", ratio, seed, subset)
-    train, crops, validation = sides.windows(labelled_windows), None, sides.validation
+    train = sides.windows(labelled_windows)
+    crops = None
+    validation = sides.validation
     if column.data.segmentation.kind == "recordings":
         crops = sides.crops(np.unique(sides.trials.recording[labelled_windows]))
     if column.spec.validation_labels == "share" and len(sides.numbers["validation"]):
@@ -323,7 +325,8 @@ def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, Ints]:
         unseen = np.setdiff1d(unseen, column.tested)
     count = tasks[0].data.trials_of_each(per_trial)  # (R,)
     used = unseen[count[unseen] * per_trial > 1]  # (R',)
-    first, size = (np.cumsum(count) - count)[used] * per_trial, count[used] * per_trial  # (R',), (R',) windows
+    first = (np.cumsum(count) - count)[used] * per_trial  # (R',) windows
+    size = count[used] * per_trial  # (R',) windows
     quarter = size // 4
     pairs = np.stack([first + quarter, first + size - 1 - quarter], axis=1)
     return tasks[0].scaled_trials(split.train), pairs

@@ -70,7 +70,9 @@ class Trials:
 
     def take(self, trial: Ints, first: Ints | int = 0, windows: int = 1) -> Halves:
         """Return (n, windows * S, 12) consecutive samples of numbered pseudo-trials, each from its given sample on."""
-        length, start, begin = windows * self.window, self.start[trial] + first, 0
+        length = windows * self.window
+        start = self.start[trial] + first
+        begin = 0
         taken = np.empty((len(start), length, len(LEADS)), np.float16)
         for samples in self.maps:
             inside = (start >= begin) & (start < begin + max(len(samples), 1))  # (n,)
@@ -92,11 +94,13 @@ class Trials:
 
 def trials_of(prepared: Prepared, per_trial: int) -> Trials:
     """Return the pseudo-trials of `per_trial` windows; those left over at a recording's end are dropped."""
-    cut, count = prepared.segmentation, prepared.trials_of_each(per_trial)  # (R,)
+    cut = prepared.segmentation
+    count = prepared.trials_of_each(per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
     position = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) in its recording
     first = prepared.recordings.first_window[recording]  # (T,) item of its recording
-    maps, start = [prepared.windows.reshape(-1, len(LEADS))], first * cut.samples_per_item
+    maps = [prepared.windows.reshape(-1, len(LEADS))]
+    start = first * cut.samples_per_item
     start = start + position * cut.step(per_trial)  # (T,)
     if prepared.members:
         parts = [(trials_of(data, per_trial), used) for data, used in prepared.members]

@@ -197,7 +197,9 @@ def find_files(card: Card, walk: FolderWalk) -> list[CardFile]:
 
     Raises DatasetError where there is none, with what there is, and where a stacked one cannot be read.
     """
-    pattern, present, files = card.signals.files, walk.paths, list[CardFile]()
+    pattern = card.signals.files
+    present = walk.paths
+    files = list[CardFile]()
     expression = re.compile(expression_of(text(pattern)))
     for path in present:
         name = text(path)
@@ -256,9 +258,12 @@ class CardDataset:
 
         Raises DatasetError where no file matches the pattern, or the table lacks what the card names of it.
         """
-        walk, table, kind = walk_folder(self.root), self.card.table, self.card.signals.kind
+        walk = walk_folder(self.root)
+        table = self.card.table
+        kind = self.card.signals.kind
         files = find_files(self.card, walk)
-        files_of, texts = files_by_name(files), list[str]()
+        files_of = files_by_name(files)
+        texts = list[str]()
         rows, skipped = self._rows(table, files) if table else ({file.name: [Row()] for file in files}, Skips())
         matched = dict[str, Matched]()
         for name, same in rows.items():
@@ -270,7 +275,8 @@ class CardDataset:
         in_rows = [*(files_of.get(name, []) for name, _ in skipped), *(match.files for match in matched.values())]
         of_rows = {file.path for some in in_rows for file in some}
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
-        signals, tables = {self._file_and_row(file.path)[0] for file in files}, [table.file] if table else []
+        signals = {self._file_and_row(file.path)[0] for file in files}
+        tables = [table.file] if table else []
         readers = {name: version(name) for name in PACKAGES[kind] if find_spec(name)}
         return replace(
             listing,
@@ -282,7 +288,8 @@ class CardDataset:
 
     def _rows(self, table: CardTable, files: Sequence[CardFile]) -> tuple[dict[str, list[Row]], Skips]:
         """Recording -> its rows, which may differ in their labels alone, and the skipped ones. Raises DatasetError."""
-        labels, patients = self.card.labels, [name for name in self.card.patients if name != PATIENT]
+        labels = self.card.labels
+        patients = [name for name in self.card.patients if name != PATIENT]
         named = [table.recording, table.path, *patients, table.parts.column if table.parts else "", table.report]
         columns = [*dict.fromkeys(filter(None, [*named, *(labels.columns if labels else [])]))]
         cells = read_table(self, self.root / table.file, columns, SITE_COLUMN)
@@ -299,12 +306,15 @@ class CardDataset:
 
     def _entry(self, name: str, match: Matched, texts: list[str]) -> Entry:
         """The entry of a recording; what states its labels is added to `texts`. Raises Unusable."""
-        table, labels, row = self.card.table or CardTable(file=""), self.card.labels, match.rows[0]
+        table = self.card.table or CardTable(file="")
+        labels = self.card.labels
+        row = match.rows[0]
         if len(match.files) != 1:
             several = ", ".join(file.path for file in match.files)[:200]
             raise Unusable(f"several files of one recording; narrow signals.files: {several}" if several else NO_FILE)
         people = [patient_of(part) for part in self._stated_patient(match)]
-        stated, path = labels.texts(match.rows) if labels else [], match.files[0].path
+        stated = labels.texts(match.rows) if labels else []
+        path = match.files[0].path
         if labels and labels.comment:
             stated = [*comments((self.root / path).with_suffix(""), labels.comment)]
         texts += stated
@@ -328,7 +338,8 @@ class CardDataset:
 
     def _sites(self, entries: Sequence[Entry], matched: Mapping[str, Matched]) -> Iterator[str]:
         """Yield, in a line or none, which patients' numbers several sites may have counted."""
-        patients, pairs = self.card.patients, list[tuple[str, str]]()
+        patients = self.card.patients
+        pairs = list[tuple[str, str]]()
         columns = [*filter(SITE_COLUMN.fullmatch, matched[entries[0].recording].rows[0])] if entries else []
         for entry in entries if patients else ():
             if entry.patient.isdecimal() and len(entry.patient) <= COUNTED_DIGITS:

@@ -65,7 +65,8 @@ TIMES = re.compile(r"(?i)(time|times|t|elapsed|timestamp|seconds|ms)([^a-z].*)?"
 STARTS = ("start_sample", "LeadTimeOffset", "sample_skew_ms")
 """What ecgdatakit calls the start of a lead, in SCP-ECG, MUSE and DICOM."""
 LEAD_NAMES = re.compile(r"(?i)(lead|channel|sig|signal)(s|_?names?)")
-UNITS, GAINS = re.compile(r"(?i)((adc|lead|sig|signal)_?)?units?"), re.compile(r"(?i)(adc_?)?gains?")
+UNITS = re.compile(r"(?i)((adc|lead|sig|signal)_?)?units?")
+GAINS = re.compile(r"(?i)(adc_?)?gains?")
 """Names of entries and columns that say a rate, the time of each sample, what the columns are, their unit and gain."""
 WITH_UNIT = re.compile(r"(?i)(.+?)[\s_/]*[\[(\s_/]((?<=[\[(])v|[mnuµμ]v)[\])]?")
 """The name of a column with the unit of a voltage: 'I (uV)', 'II [mV]', 'V1_uV'."""
@@ -141,7 +142,8 @@ def read_content(path: Path, row: int | None, signals: CardSignals) -> Samples:
 
 def with_units_of_names(content: Samples, signals: CardSignals) -> Samples:
     """Take the units that stand in names of columns from them; a name that the card has stays whole."""
-    leads, units = list[str](), list[str]()
+    leads = list[str]()
+    units = list[str]()
     for name in content.leads:
         match = WITH_UNIT.fullmatch(name)
         leads.append(match[1] if match and name not in (signals.leads or ()) else name)
@@ -151,7 +153,8 @@ def with_units_of_names(content: Samples, signals: CardSignals) -> Samples:
 
 def to_recording(content: Samples, signals: CardSignals) -> Recording:
     """Make 12 leads in mV of a file's content. Raises Unusable where it and the card do not fit together."""
-    fs, names = rate_of(content, signals), _lead_names(content, signals)
+    fs = rate_of(content, signals)
+    names = _lead_names(content, signals)
     missing = missing_leads(names)
     derivable = {*missing} <= LIMB_SHARES.keys()
     if missing and not (signals.derive and derivable):
@@ -159,8 +162,10 @@ def to_recording(content: Samples, signals: CardSignals) -> Recording:
         present = ", ".join(filter(None, names))[:200]
         raise Unusable(f"lead missing; {remedy}: {', '.join(missing)}, not in {present!r}")
     column_of_lead = np.array(lead_columns([*names, *missing]))
-    is_measured, samples = column_of_lead < len(names), without_padding(content.signal, fs)
-    columns, signal = column_of_lead[is_measured], np.zeros((len(samples), len(LEADS)))  # (n, 12)
+    is_measured = column_of_lead < len(names)
+    samples = without_padding(content.signal, fs)
+    columns = column_of_lead[is_measured]
+    signal = np.zeros((len(samples), len(LEADS)))  # (n, 12)
     signal[:, is_measured] = samples[:, columns] * millivolts(content, columns, signals.scale)
     if missing:  # (n, leads missing) of I and II
         signal[:, ~is_measured] = signal[:, :2] @ np.array([LIMB_SHARES[lead] for lead in missing]).T
@@ -200,7 +205,9 @@ def without_padding(signal: Doubles, fs: float) -> Doubles:
     used = np.flatnonzero(np.nan_to_num(signal).any(axis=1))
     if not len(used):
         return signal
-    first, last, shortest = used[0], used[-1] + 1, PADDING_SECONDS * fs
+    first = used[0]
+    last = used[-1] + 1
+    shortest = PADDING_SECONDS * fs
     return signal[first if first >= shortest else 0 : last if len(signal) - last >= shortest else None]
 
 
@@ -283,7 +290,8 @@ def _with_entry(content: Samples, name: str, values: NDArray[Any], signals: Card
 
     A gain counts where the numbers are whole; others are no steps of a converter.
     """
-    word, count = PurePosixPath(name).name, content.signal.shape[1]
+    word = PurePosixPath(name).name
+    count = content.signal.shape[1]
     if values.dtype.kind in "iuf":
         if len(values) and (RATES.fullmatch(word) or name == signals.rate_name):
             rate = float(values[row if row is not None and len(values) > 1 else 0])  # a stacked file may have one a row
@@ -313,7 +321,8 @@ def arrays_in(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
 
     with suppress(ImportError):
         import_module("hdf5plugin")  # further compressions
-    file, arrays = h5py.File(path, "r"), dict[str, Any]()
+    file = h5py.File(path, "r")
+    arrays = dict[str, Any]()
     file.visititems(lambda name, item: arrays.update({name: item} if isinstance(item, h5py.Dataset) else {}))
     return arrays, file.attrs
 
@@ -361,7 +370,8 @@ def read_export(path: Path, signals: CardSignals, row: int | None) -> Samples:
         if len({lead.annotations.get(key) for lead in leads}) > 1:
             raise Unusable(f"leads begin at different times; export leads of one stretch of time: {key}")
     signal = np.stack([lead.samples for lead in leads], axis=1).astype(np.float64)  # (n, L)
-    units, fs = [lead.units for lead in leads], float(leads[0].sampling_rate)
+    units = [lead.units for lead in leads]
+    fs = float(leads[0].sampling_rate)
     return Samples(signal, [lead.label for lead in leads], units, fs)
 
 

@@ -115,7 +115,8 @@ class CardLabels(CardSection):
         for written, count in Counter(texts).items():
             for word in labels_of(written, self.separator):
                 counts[word] += count
-        index_of, lines = self.index_of, remarks("labels", [(text(written), written) for written in texts])
+        index_of = self.index_of
+        lines = remarks("labels", [(text(written), written) for written in texts])
         for words in spellings((alike(word), word) for word in [*counts, *index_of]).values():
             if len({index_of.get(word) for word in words}) > 1:
                 names = " and ".join(map(repr, words))

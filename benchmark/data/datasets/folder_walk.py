@@ -64,7 +64,9 @@ class FolderWalk(NamedTuple):
 
 def walk_folder(root: Path) -> FolderWalk:
     """List the files below a folder, and count what stands in it and could not be entered or followed."""
-    top, paths, closed = os.path.join(root.resolve(), ""), list[str](), list[OSError]()
+    top = os.path.join(root.resolve(), "")
+    paths = list[str]()
+    closed = list[OSError]()
     unread = list[tuple[Unread, str]]()
     for parent, folders, names in os.walk(top, onerror=closed.append, followlinks=True):
         links_back = [name for name in folders if leads_back(Path(parent, name))]

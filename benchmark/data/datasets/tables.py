@@ -57,7 +57,8 @@ def group_rows(
 
     Rows of one recording may differ in the columns `free` alone, else it is skipped, as a row without identifier is.
     """
-    groups, skipped = defaultdict[str, list[Row]](list), Skips()
+    groups = defaultdict[str, list[Row]](list)
+    skipped = Skips()
     for row in cast(list[Row], table.to_dict("records")):
         name = identify(row[key])
         if is_shortened(row[key]):
@@ -82,7 +83,8 @@ def make_listing(
     warnings: tuple[str, ...] = (),
 ) -> Listing:
     """List an entry of each recording; one for which `entry_of` raises Unusable joins the skipped ones."""
-    entries, skips = list[Entry](), [*skipped]
+    entries = list[Entry]()
+    skips = [*skipped]
     for name, item in items.items():
         try:
             entries.append(entry_of(name, item))

@@ -130,7 +130,9 @@ def read_samples(record: Path) -> Samples:
     first = RECORD_LINE.fullmatch(line := "".join(lines[:1]))
     if first is None:
         raise Unusable(f"damaged header, or several segments: first line {line[:60]!r}")
-    count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or 0)  # 0: not stated
+    count = int(first["leads"])
+    fs = float(first["fs"])
+    samples = int(first["samples"] or 0)  # 0: not stated
     check_extent(samples or 1, fs)
     leads = [_lead_fields(line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
     names = [lead["lead"] or "" for lead in leads]
@@ -300,7 +302,8 @@ def find_records(
 
     A form is a folder's name, the last one that of all other folders. Raises DatasetError where there is no record.
     """
-    forms_of, walk = defaultdict[str, dict[str, str]](dict), walk_folder(dataset.root)
+    forms_of = defaultdict[str, dict[str, str]](dict)
+    walk = walk_folder(dataset.root)
     for path in map(PurePosixPath, walk.paths):
         if path.suffix == ".hea" and is_named(path.stem):
             parts = {*dataset.root.resolve().parts, *path.parts}

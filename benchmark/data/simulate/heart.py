@@ -140,7 +140,8 @@ def changed(heart: Heart, diagnosis: str, severity: float) -> Heart:
     d (factor + g factor_slope) + shift + g shift_slope at the gain g(severity). Its times are seconds, `0.01g` times
     the gain, `1.25x` times those before. Numbers of a gain: offset, slope, threshold, maximum.
     """
-    waves, intervals = dict(heart.waves), dict(heart.intervals)
+    waves = dict(heart.waves)
+    intervals = dict(heart.intervals)
     for row in CHANGES[diagnosis]:
         name = row["wave"]
         offset, slope, threshold, most = _numbers(row["gain"] or "0 1 0 inf")
@@ -194,7 +195,8 @@ def interpolate(heart: Heart, other: Heart, share: float) -> Heart:
     """
     waves = {}
     for name in dict.fromkeys((*heart.waves, *other.waves)):
-        here, there = heart.waves.get(name), other.waves.get(name)
+        here = heart.waves.get(name)
+        there = other.waves.get(name)
         if here and there:
             waves[name] = there._replace(
                 centre=here.centre + share * (there.centre - here.centre),

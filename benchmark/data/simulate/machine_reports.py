@@ -59,7 +59,8 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
 
 def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> tuple[str, ...]:
     """Draw the lines printed instead of the rhythm; () if it is read correctly."""
-    misreadings, drawn = MISREADINGS[rhythm], rng.random()
+    misreadings = MISREADINGS[rhythm]
+    drawn = rng.random()
     scale = min(errors, 1 / sum(misreadings.values()))
     for lines, share in misreadings.items():
         drawn -= share * scale

@@ -150,7 +150,8 @@ def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float,
     height = voltage * _factor(rng, 0.15 * variation)
     rise, fall = np.exp(0.10 * variation * _normal(rng, 2))
     if wave.clock == "J":
-        rise, fall = rise * rise, fall**0.5
+        rise = rise * rise
+        fall = fall**0.5
     return wave._replace(
         centre=wave.centre * pace, rise=wave.rise * pace * rise, fall=wave.fall * pace * fall, dipole=height * bent
     )
