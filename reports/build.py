@@ -88,9 +88,9 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
     further: metrics of the main tables beside those of the headline (`FURTHER`).
     """
-    from reports.budget import draw_budgets  # here, because matplotlib loads slowly
-    from reports.figures import draw_figures
+    from reports.figures import draw_figures  # here, because matplotlib loads slowly
     from reports.looks import undrawable_titles
+    from reports.sweeps import draw_swept
 
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]],)
     problems = [*results.damaged.values(), *results.unreadable_records]
@@ -123,7 +123,7 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     figures: list[Figure] = []
     try:
         figures.extend(draw_figures(results, out / "figures", units, tested.comparisons, retrieval.scores))
-        figures.extend(draw_budgets(results, out / "figures", tested.comparisons, tested.swept))
+        figures.extend(draw_swept(results, out / "figures", tested.comparisons, tested.swept))
     except Exception as error:  # the tables are worth a page with the figures before it
         problems.append(f"further figures: {type(error).__name__}: {error}")
     problems += undrawable_titles(results.plan)

@@ -13,7 +13,7 @@ from io import BytesIO
 from math import ceil
 from pathlib import Path
 from textwrap import fill
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from benchmark.results.files import write_atomic
 from benchmark.results.metrics import METRICS, RECALLS
-from benchmark.results.names import BASELINE, METHOD, OVERALL, SWEEP, is_untrained
+from benchmark.results.names import BASELINE, METHOD, OVERALL, is_untrained
 from benchmark.results.store import Plan
 from reports.comparison import RowComparison
 from reports.layouts import role_of
 from reports.looks import Look, looks_of, titles_of
-from reports.results import LOSS, Run, learning_curves, mean_over_subsets
+from reports.results import LOSS, Run, learning_curves
 from reports.words import and_text, labels_text, ratio_text, seeds_text, unit_text
 
 COLUMN, PAGE = 3.5, 7.0
@@ -45,8 +45,6 @@ LETTER, KEY, LINE, GAP = 0.07, 0.45, 0.14, 0.06
 """Inches of a letter, of the key before an entry of a legend, of its lines and between two."""
 LETTERS_OF_PANELS = 56
 """Letters of the titles of panels beside each other."""
-LETTERS_OF_TICKS = 16
-"""Letters of the ticks of a panel from which on they are slanted."""
 BASELINE_LINE: Any = {"color": "0.45", "linestyle": "--", "zorder": 1}
 MEASURE_LABELS = {
     LOSS: "change of the loss since epoch 1\n(%; lower: learned)",
@@ -103,7 +101,6 @@ def draw_figures(
     """
     plan = results.plan
     style = style_of(plan)
-    scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, BASELINE)]
     with plt.style.context(SETTINGS):
         for (evaluation, unit), comparison in comparisons.items():
@@ -116,8 +113,6 @@ def draw_figures(
             shown = shown.dropna(subset=["mean"])
             if shown["ratio"].nunique() > 1:
                 yield draw_label_efficiency(shown, style, stem, words)
-            swept = scores.query("evaluation == @evaluation and unit == @unit and metric == @plan.headline.curve")
-            yield from draw_sweeps(swept, style, stem, words)
         retrieval = retrieval[retrieval["variant"].isin(compared)]
         recall = retrieval[retrieval["metric"] == RECALLS[0]].dropna(subset=["mean"])
         overall = retrieval[retrieval["metric"] == OVERALL]
@@ -318,64 +313,6 @@ def draw_label_efficiency(frame: pd.DataFrame, style: FigureStyle, stem: Path, w
             panel.axvline(border + 0.5, color="0.8", linewidth=0.6)
     caption = f"M{metric.words[1:]} over the share of the labels, {words}. Lines: 95 % intervals."
     return save(canvas, stem.with_name(f"{stem.name}-label-efficiency"), caption)
-
-
-def draw_sweeps(frame: pd.DataFrame, style: FigureStyle, stem: Path, words: str) -> Iterator[Figure]:
-    """Draw the headline's curve over each swept hyperparameter, the other methods as lines; a file each."""
-    sweeps: dict[tuple[str, str], dict[str, Any]] = {}  # method and hyperparameter -> row -> value
-    for variant in style.plan.variants:
-        role = role_of(style.plan, variant)
-        if role["role"] == SWEEP:
-            sweeps.setdefault((role["of"], role["hyperparameter"]), {})[variant] = role["value"]
-    for (method, hyperparameter), values in sweeps.items():
-        points = frame[frame["variant"].isin(values)]
-        if points.empty:
-            continue
-        canvas = sweep_panels(frame, points, values, style, method, hyperparameter.replace("_", " "))
-        metric = METRICS[style.plan.headline.curve]
-        title = style.rows.get(method, method).replace("\n", " ")
-        caption = (
-            f"M{metric.words[1:]} of {title} over {hyperparameter.replace('_', ' ')}, {words}. Lines: "
-            "standard deviation over seeds. Dashed: the other methods as they are, where they lie within the panel."
-        )
-        file = f"{stem.name}-{method}-{hyperparameter}".replace("_", "-")
-        yield save(canvas, stem.with_name(file), caption)
-
-
-def sweep_panels(
-    frame: pd.DataFrame,
-    points: pd.DataFrame,
-    values: Mapping[str, Any],
-    style: FigureStyle,
-    method: str,
-    hyperparameter: str,
-) -> Canvas:
-    """Draw the scores of the rows of a sweep of a method, a panel per label share and dataset. values: row -> value.
-
-    A panel shows what is near the swept scores, so that a row far above does not press them into a line.
-    """
-    order = list(values)
-    look = style.looks[method]
-    groups = list(points.groupby(["ratio", "dataset"], sort=False))
-    is_other = [role_of(style.plan, row)["role"] == METHOD and row != method for row in frame["variant"]]
-    others = frame[is_other]
-    swept_entry = Line2D([], [], color=look.hue, marker=look.marker, label=style.rows.get(method, method))
-    labels = (hyperparameter, f"{METRICS[style.plan.headline.curve].title} (%; higher: better)")
-    canvas, axes = panels(len(groups), 1.8, [swept_entry, *level_entries(others["variant"], style)], labels)
-    for (identity, group), panel in zip(groups, axes, strict=True):
-        ratio, dataset = cast(tuple[float, str], identity)
-        beside = others[(others["ratio"] == ratio) & (others["dataset"] == dataset)]
-        for row, mean in beside.groupby("variant", sort=False)["value"].mean().items():
-            panel.axhline(100 * mean, linestyle="--", color=style.looks[str(row)].hue, zorder=1)
-        swept = 100 * group.groupby("variant")["value"].agg(["mean", "std"]).reindex(order)
-        deviation = swept["std"].fillna(0)
-        panel.errorbar(range(len(order)), swept["mean"], yerr=deviation, color=look.hue, marker=look.marker)
-        ends = pd.concat([swept["mean"] - deviation, swept["mean"] + deviation])
-        panel.set_ylim(*around(ends / 100))
-        panel.set_title(f"{style.datasets[str(dataset)]},\n{labels_text(ratio)}")
-        texts = [str(value) for value in values.values()]
-        panel.set_xticks(range(len(order)), texts, rotation=0 if sum(map(len, texts)) < LETTERS_OF_TICKS else 45)
-    return canvas
 
 
 def draw_identifiability(points: pd.DataFrame, style: FigureStyle, stem: Path) -> Figure:

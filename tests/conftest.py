@@ -28,9 +28,9 @@ def no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         return
     figures = ModuleType("reports.figures")
     figures.draw_figures = lambda *_: []  # type: ignore[attr-defined]
-    budget = ModuleType("reports.budget")
-    budget.draw_budgets = lambda *_: []  # type: ignore[attr-defined]
-    for module in (figures, budget):
+    sweeps = ModuleType("reports.sweeps")
+    sweeps.draw_swept = lambda *_: []  # type: ignore[attr-defined]
+    for module in (figures, sweeps):
         monkeypatch.setitem(sys.modules, module.__name__, module)
 
 

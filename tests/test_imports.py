@@ -65,7 +65,7 @@ OWNERS = {
     "requests": ("benchmark/cli/download.py",),
     "urllib3": ("benchmark/cli/download.py",),
     "matplotlib": (
-        "reports/budget.py",
+        "reports/sweeps.py",
         "reports/figures.py",
         "reports/looks.py",
         "reports/axes.py",

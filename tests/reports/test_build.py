@@ -100,7 +100,7 @@ def test_the_score_unit_is_that_of_the_protocol_where_none_is_chosen(
 def test_a_report_comes_without_further_figures_where_one_fails(
     store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reports.figures.draw_sweeps", lambda *_: 1 / 0)
+    monkeypatch.setattr("reports.figures.draw_differences", lambda *_: 1 / 0)
     report = build_report(load(store_root), tmp_path / "out")
     assert report.problems == ["further figures: ZeroDivisionError: division by zero"]
     assert (tmp_path / "out" / "report.html").is_file()

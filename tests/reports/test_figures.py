@@ -31,11 +31,11 @@ from reports.figures import (
     draw_identifiability,
     draw_label_efficiency,
     draw_methods,
-    draw_sweeps,
     draw_training,
     style_of,
 )
 from reports.looks import looks_of
+from reports.sweeps import budget_panels, draw_sweeps, draw_swept
 from tests.reports.conftest import write_record
 
 pytestmark = pytest.mark.draws
@@ -79,11 +79,18 @@ def test_every_kind_of_figure_is_drawn_once(write_store: Callable[..., Path], tm
     where = [("ptb-xl", "recall@1"), ("ptb-xl", "recall@5"), ("chapman", "recall@1"), ("", "overall")]
     points = pd.DataFrame([("pmq", *one, 0.6, 0.5, 0.9) for one in where], columns=RETRIEVED)
     of_run = load(root), ["heartbeat"], of_tables, points
-    drawn, again = (list(draw_figures(of_run[0], tmp_path / name, *of_run[1:])) for name in "ab")
+    swept = {("finetune", "heartbeat"): pd.DataFrame(columns=["metric"])}
+    drawn, again = (
+        [
+            *draw_figures(of_run[0], tmp_path / name, *of_run[1:]),
+            *draw_swept(of_run[0], tmp_path / name, of_tables, swept),
+        ]
+        for name in "ab"
+    )
     names = [figure.png.stem for figure in drawn]
     assert names == [
         "finetune-heartbeat-differences", "finetune-heartbeat-methods", "finetune-heartbeat-label-efficiency",
-        "finetune-heartbeat-pmq-queue-size", "identifiability", "training",
+        "identifiability", "training", "finetune-heartbeat-pmq-queue-size",
     ]  # fmt: skip
     assert [figure.question for figure in drawn] == ["against", "among"] + 4 * [""]
     assert "per heartbeat, seeds 41, 42. Lines: 95 % intervals, adjusted by Holm" in drawn[0].caption
@@ -148,12 +155,19 @@ def test_no_text_leaves_a_figure_or_lies_on_another(
         return figures.Figure(stem, "")
 
     monkeypatch.setattr("reports.figures.save", look_at)
+    monkeypatch.setattr("reports.sweeps.save", look_at)
+    over_updates = [
+        {"ratio": share, "method": row, "updates": 40 * times, "mean": 0.5, "low": 0.4, "high": 0.6}
+        for share, row, times in product(ratios, variants, (1, 4, 16))
+    ]
+    levels = pd.DataFrame([{"ratio": share, "variant": "random", "metric": "overall", "mean": 0.3} for share in ratios])
     with style_sheet.context(SETTINGS):
         list(draw_differences(compared, style, tmp_path / "differences", ""))
         list(draw_methods(compared, style, tmp_path / "methods", ""))
         draw_label_efficiency(compared.intervals, style, tmp_path / "label-efficiency", "")
         list(draw_sweeps(scores, style, tmp_path / "sweep", ""))
+        look_at(budget_panels(pd.DataFrame(over_updates), levels, style)[0], tmp_path / "budget")
         draw_identifiability(points.join(ends), style, tmp_path / "identifiability")
         frame = pd.DataFrame(curves, columns=["variant", "key", "epoch", "measure", "value"])
         draw_training(frame, style, tmp_path / "training")
-    assert len(list(tmp_path.glob("*.png"))) == 4 + 2 * (shares + (shares > 1))
+    assert len(list(tmp_path.glob("*.png"))) == 5 + 2 * (shares + (shares > 1))

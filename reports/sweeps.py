@@ -1,0 +1,191 @@
+"""The figures of sweeps: a method's scores over the values of a hyperparameter, and all methods over their updates.
+
+The first shows the other methods as dashed lines (PMQ, Fig. 4). The second is drawn where several methods sweep
+`pretrain.epochs`, and shows whether their order persists as they learn for longer; baselines and the untrained encoder
+are dashed, and bands are 95 % intervals over patients and seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, cast
+
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
+
+from benchmark.results.metrics import METRICS
+from benchmark.results.names import BASELINE, METHOD, OVERALL, SWEEP, is_untrained
+from benchmark.results.store import Plan
+from reports.comparison import RowComparison
+from reports.figures import (
+    SETTINGS,
+    Figure,
+    FigureStyle,
+    around,
+    entries_of,
+    errors,
+    level_entries,
+    panels,
+    save,
+    style_of,
+)
+from reports.layouts import role_of
+from reports.results import Record, Run, mean_over_subsets
+from reports.words import labels_text, seeds_text, unit_text
+
+BUDGET = "pretrain.epochs"
+LETTERS_OF_TICKS = 16
+"""Letters of the ticks of a panel from which on they are slanted."""
+
+
+def draw_swept(
+    results: Run,
+    folder: Path,
+    comparisons: Mapping[tuple[str, str], RowComparison],
+    swept: Mapping[tuple[str, str], pd.DataFrame],
+) -> Iterator[Figure]:
+    """Draw the sweeps of each evaluation and unit, and the budget where several methods sweep it.
+
+    comparisons, swept: evaluation and unit -> the compared rows, and the intervals of the rows of sweeps.
+    """
+    plan = results.plan
+    style = style_of(plan)
+    scores = mean_over_subsets(results.scores).dropna(subset=["value"])
+    with plt.style.context(SETTINGS):
+        for (evaluation, unit), intervals in swept.items():
+            seeds = {cell.seed for cell in plan.cells if cell.evaluation == evaluation}
+            words = f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
+            stem = folder / f"{evaluation}-{unit}"
+            shown = scores.query("evaluation == @evaluation and unit == @unit and metric == @plan.headline.curve")
+            yield from draw_sweeps(shown, style, stem, words)
+            points = budget_points(intervals, results.pretrainings, plan)
+            if points["method"].nunique() > 1:
+                canvas, caption = budget_panels(points, comparisons[evaluation, unit].intervals, style)
+                yield save(canvas, stem.with_name(f"{stem.name}-budget"), caption.format(words=words))
+
+
+def draw_sweeps(frame: pd.DataFrame, style: FigureStyle, stem: Path, words: str) -> Iterator[Figure]:
+    """Draw the headline's curve over each swept hyperparameter, the other methods as lines; a file each."""
+    sweeps: dict[tuple[str, str], dict[str, Any]] = {}  # method and hyperparameter -> row -> value
+    for variant in style.plan.variants:
+        role = role_of(style.plan, variant)
+        if role["role"] == SWEEP:
+            sweeps.setdefault((role["of"], role["hyperparameter"]), {})[variant] = role["value"]
+    for (method, hyperparameter), values in sweeps.items():
+        points = frame[frame["variant"].isin(values)]
+        if points.empty:
+            continue
+        canvas = sweep_panels(frame, points, values, style, method, hyperparameter.replace("_", " "))
+        metric = METRICS[style.plan.headline.curve]
+        title = style.rows.get(method, method).replace("\n", " ")
+        caption = (
+            f"M{metric.words[1:]} of {title} over {hyperparameter.replace('_', ' ')}, {words}. Lines: "
+            "standard deviation over seeds. Dashed: the other methods as they are, where they lie within the panel."
+        )
+        file = f"{stem.name}-{method}-{hyperparameter}".replace("_", "-")
+        yield save(canvas, stem.with_name(file), caption)
+
+
+def sweep_panels(
+    frame: pd.DataFrame,
+    points: pd.DataFrame,
+    values: Mapping[str, Any],
+    style: FigureStyle,
+    method: str,
+    hyperparameter: str,
+) -> Canvas:
+    """Draw the scores of the rows of a sweep of a method, a panel per label share and dataset. values: row -> value.
+
+    A panel shows what is near the swept scores, so that a row far above does not press them into a line.
+    """
+    order = list(values)
+    look = style.looks[method]
+    groups = list(points.groupby(["ratio", "dataset"], sort=False))
+    is_other = [role_of(style.plan, row)["role"] == METHOD and row != method for row in frame["variant"]]
+    others = frame[is_other]
+    swept_entry = Line2D([], [], color=look.hue, marker=look.marker, label=style.rows.get(method, method))
+    labels = (hyperparameter, f"{METRICS[style.plan.headline.curve].title} (%; higher: better)")
+    canvas, axes = panels(len(groups), 1.8, [swept_entry, *level_entries(others["variant"], style)], labels)
+    for (identity, group), panel in zip(groups, axes, strict=True):
+        ratio, dataset = cast(tuple[float, str], identity)
+        beside = others[(others["ratio"] == ratio) & (others["dataset"] == dataset)]
+        for row, mean in beside.groupby("variant", sort=False)["value"].mean().items():
+            panel.axhline(100 * mean, linestyle="--", color=style.looks[str(row)].hue, zorder=1)
+        swept = 100 * group.groupby("variant")["value"].agg(["mean", "std"]).reindex(order)
+        deviation = swept["std"].fillna(0)
+        panel.errorbar(range(len(order)), swept["mean"], yerr=deviation, color=look.hue, marker=look.marker)
+        ends = pd.concat([swept["mean"] - deviation, swept["mean"] + deviation])
+        panel.set_ylim(*around(ends / 100))
+        panel.set_title(f"{style.datasets[str(dataset)]},\n{labels_text(ratio)}")
+        texts = [str(value) for value in values.values()]
+        panel.set_xticks(range(len(order)), texts, rotation=0 if sum(map(len, texts)) < LETTERS_OF_TICKS else 45)
+    return canvas
+
+
+def budget_panels(points: pd.DataFrame, levels: pd.DataFrame, style: FigureStyle) -> tuple[Canvas, str]:
+    """Draw mean scores over updates, a panel per label share and a line per method; return them with a caption.
+
+    points: as of `budget_points`. levels: lines of `intervals` of the compared rows.
+    """
+    methods = [name for name in style.looks if name in set(points["method"])]
+    shown = levels[levels["metric"] == OVERALL].dropna(subset=["mean"])
+    levels = shown[[is_level(style, row) for row in shown["variant"]]]
+    metric = METRICS[style.plan.headline.curve]
+    shares = points["ratio"].unique().tolist()
+    entries = [*entries_of(methods, style, "-"), *level_entries(levels["variant"], style)]
+    labels = ("updates of the pretraining", f"{metric.title}, mean over the datasets (%)")
+    canvas, axes = panels(len(shares), 2.6, entries, labels)
+    for share, panel in zip(shares, axes, strict=True):
+        draw_levels(panel, levels[levels["ratio"] == share], style)
+        draw_lines(panel, points[points["ratio"] == share], methods, style)
+        panel.set_title(labels_text(share))
+    caption = (
+        f"M{metric.words[1:]}, mean over the datasets, over the updates of the pretraining, {{words}}. Bands: 95 % "
+        "intervals. Dashed: rows that the budget does not change."
+    )
+    return canvas, caption
+
+
+def budget_points(swept: pd.DataFrame, pretrainings: Mapping[str, Mapping[str, Record]], plan: Plan) -> pd.DataFrame:
+    """Return the mean scores of the rows that sweep the budget: ratio, method, updates, mean, low, high."""
+    lines = []
+    for line in swept[swept["metric"] == OVERALL].to_dict("records"):
+        role = role_of(plan, line["variant"])
+        records = pretrainings.get(line["variant"], {})
+        if role.get("hyperparameter") == BUDGET and records:
+            updates = fmean(record["updates"] for record in records.values())
+            ends = {name: line[name] for name in ("ratio", "mean", "low", "high")}
+            lines.append({"method": role["of"], "updates": updates, **ends})
+    return pd.DataFrame(lines, columns=["ratio", "method", "updates", "mean", "low", "high"]).drop_duplicates()
+
+
+def is_level(style: FigureStyle, row: str) -> bool:
+    """Tell whether the budget does not change a row."""
+    return is_untrained(row) or role_of(style.plan, row)["role"] == BASELINE
+
+
+def draw_levels(panel: Axes, levels: pd.DataFrame, style: FigureStyle) -> None:
+    """Draw the rows that the budget does not change as dashed lines."""
+    for row in levels.to_dict("records"):
+        panel.axhline(100 * row["mean"], color=style.looks[row["variant"]].hue, linestyle="--", zorder=1)
+
+
+def draw_lines(panel: Axes, points: pd.DataFrame, methods: Sequence[str], style: FigureStyle) -> None:
+    """Draw the scores of each method over its updates, which double from tick to tick or more."""
+    for method in methods:
+        lines = points[points["method"] == method].sort_values("updates")
+        look = style.looks[method]
+        middle, (below, above) = 100 * lines["mean"], errors(lines)
+        panel.fill_between(lines["updates"], middle - below, middle + above, color=look.hue, alpha=0.15, linewidth=0)
+        panel.plot(lines["updates"], middle, color=look.hue, marker=look.marker)
+    panel.set_xscale("log")
+    panel.xaxis.set_minor_locator(NullLocator())
+    low = points["updates"].min()
+    high = points["updates"].max()
+    panel.set_xlim(low / 1.2, high * 1.2)
