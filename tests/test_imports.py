@@ -79,7 +79,7 @@ OWNERS = {
 DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn"}
 DISTRIBUTION |= {"typing_extensions": "typing-extensions"}
 """Library -> the distribution that brings it, where their names differ."""
-MOST_LINES = 480
+MOST_LINES = 450
 """Of a file: a longer one tells two stories."""
 
 
