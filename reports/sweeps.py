@@ -17,7 +17,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import BASELINE, METHOD, OVERALL, SWEEP, is_untrained
@@ -40,6 +40,8 @@ from reports.results import Record, Run, mean_over_subsets
 from reports.words import labels_text, seeds_text, unit_text
 
 BUDGET = "pretrain.epochs"
+WIDE = 50
+"""Ratio of the most updates to the fewest from which on an axis has a tick at the powers of ten alone."""
 LETTERS_OF_TICKS = 16
 """Letters of the ticks of a panel from which on they are slanted."""
 
@@ -177,15 +179,17 @@ def draw_levels(panel: Axes, levels: pd.DataFrame, style: FigureStyle) -> None:
 
 
 def draw_lines(panel: Axes, points: pd.DataFrame, methods: Sequence[str], style: FigureStyle) -> None:
-    """Draw the scores of each method over its updates, which double from tick to tick or more."""
+    """Draw the scores of each method over its updates, on a logarithmic axis."""
     for method in methods:
         lines = points[points["method"] == method].sort_values("updates")
         look = style.looks[method]
         middle, (below, above) = 100 * lines["mean"], errors(lines)
         panel.fill_between(lines["updates"], middle - below, middle + above, color=look.hue, alpha=0.15, linewidth=0)
         panel.plot(lines["updates"], middle, color=look.hue, marker=look.marker)
-    panel.set_xscale("log")
-    panel.xaxis.set_minor_locator(NullLocator())
     low = points["updates"].min()
     high = points["updates"].max()
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > WIDE * low else (1.0, 2.0, 5.0)))
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xlim(low / 1.2, high * 1.2)
