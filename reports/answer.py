@@ -91,8 +91,8 @@ class Results(Run):
 
     def verdict(self, table: str | None = None) -> list[str]:
         """Return the sentences of the report: the answers, what they rest on, differences at each label share."""
-        said = self._table(table).verdict
-        return [*said.lines, *said.differences]
+        verdict = self._table(table).verdict
+        return [*verdict.lines, *verdict.differences]
 
     def table(self, table: str | None = None) -> Styler:
         """Return the table as a pandas Styler, a block of rows per label share, best numbers bold."""

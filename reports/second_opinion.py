@@ -376,8 +376,8 @@ def refuse(source: Source, lines: pd.DataFrame, wrong: pd.Series[bool], why: str
     if wrong.any():
         first = int(wrong.to_numpy().argmax())
         values = lines.iloc[first].to_dict()
-        place = f"line {lines.index[first] + 1}" if isinstance(source, Path) else f"row {lines.index[first]}"
-        raise ValueError(f"{source}, {place}: {why.format_map(values)}")
+        position = f"line {lines.index[first] + 1}" if isinstance(source, Path) else f"row {lines.index[first]}"
+        raise ValueError(f"{source}, {position}: {why.format_map(values)}")
 
 
 def score_columns(

@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmark.data.damage import INDEX, WINDOWS, remember, remove_damaged, stamp_of
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, DatasetInfo, Entry, Listing, Unusable
-from benchmark.data.recordings import Recordings, Row, row_of, table_from, table_of
+from benchmark.data.recordings import RecordingTable, Row, row_of, table_from, table_of
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import outline_of, signal_digest, signal_doubts
 from benchmark.process import shared_map
@@ -54,12 +54,12 @@ WORTH_A_WORKER = 256
 """Least recordings per process: starting one takes as long as some 100 recordings."""
 
 
-def skip_summary(skipped: Recordings) -> dict[str, int]:
+def skip_summary(skipped: RecordingTable) -> dict[str, int]:
     """Count the recordings of each kind of reason (the part before the colon), the most frequent first."""
     return dict(Counter(reason.partition(":")[0] for reason in skipped.reason).most_common())
 
 
-def write_skipped(skipped: Mapping[str, Recordings], path: Path) -> None:
+def write_skipped(skipped: Mapping[str, RecordingTable], path: Path) -> None:
     """Write one line per skipped recording of every dataset, given by name: dataset, recording, patient, reason."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")  # pandas would load for it alone
@@ -79,7 +79,7 @@ class Prepared:
     name: str
     title: str
     classes: tuple[str, ...]
-    listed: Recordings
+    listed: RecordingTable
     """All recordings: the R usable ones, then those that are left out."""
     fingerprint: str
     """16 hex digits of the hash of what the windows are computed from; the same on every processor."""
@@ -112,12 +112,12 @@ class Prepared:
         return int((np.diff(self.listed.reason.start) == 0).sum())
 
     @cached_property
-    def recordings(self) -> Recordings:
+    def recordings(self) -> RecordingTable:
         """The usable recordings, R rows."""
         return self.listed[: self.usable]
 
     @cached_property
-    def skipped(self) -> Recordings:
+    def skipped(self) -> RecordingTable:
         """The recordings that are left out, with the reason."""
         return self.listed[self.usable :]
 

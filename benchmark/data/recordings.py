@@ -67,8 +67,8 @@ def starts_of(cells: Sequence[Sequence[Any]]) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Recordings:
-    """Recordings of a dataset. R rows."""
+class RecordingTable:
+    """The recordings of a dataset, R rows."""
 
     recording: Ragged
     """Name, unique within the dataset."""
@@ -108,9 +108,9 @@ class Recordings:
         """(R,) first window of each recording, of those of all, one recording after the other."""
         return np.cumsum(self.windows) - self.windows
 
-    def __getitem__(self, rows: slice) -> Recordings:
+    def __getitem__(self, rows: slice) -> RecordingTable:
         """Return consecutive rows."""
-        return Recordings(**{name: getattr(self, name)[rows] for name in BLANK})
+        return RecordingTable(**{name: getattr(self, name)[rows] for name in BLANK})
 
     def row(self, number: int) -> Row:
         """Return a row by its number."""
@@ -126,7 +126,7 @@ class Recordings:
         return arrays
 
 
-BLANK: Row = {field.name: 0 for field in fields(Recordings)}
+BLANK: Row = {field.name: 0 for field in fields(RecordingTable)}
 BLANK |= dict.fromkeys(("recording", "patient", "path", "report", "statements", "digest", "doubts", "reason"), "")
 BLANK |= {"labels": (), "outline": (), "fold": NO_FOLD, "is_negative": False, "fs": 0.0}
 """Column -> its cell where a recording has none."""
@@ -138,7 +138,7 @@ def row_of(entry: Entry) -> Row:
     return vars(entry) | {"fold": fold, "statements": "\n".join(entry.statements)}
 
 
-def table_of(rows: Sequence[Row]) -> Recordings:
+def table_of(rows: Sequence[Row]) -> RecordingTable:
     """Return the table of some rows, whose missing cells are blank."""
     columns: dict[str, Any] = {}
     for name, blank in BLANK.items():
@@ -149,14 +149,14 @@ def table_of(rows: Sequence[Row]) -> Recordings:
             columns[name] = number_column(cells)
         else:
             columns[name] = np.array(cells, type(blank))
-    return Recordings(**columns)
+    return RecordingTable(**columns)
 
 
-def table_from(arrays: Mapping[str, NDArray[Any]]) -> Recordings:
-    """Return the table of the arrays of a file (`Recordings.arrays`). Raises LookupError where one is missing."""
+def table_from(arrays: Mapping[str, NDArray[Any]]) -> RecordingTable:
+    """Return the table of the arrays of a file (`RecordingTable.arrays`). Raises LookupError where one is missing."""
     columns: dict[str, Any] = {}
     for name in BLANK:
         values = arrays[f"{name}.values"]
         start = arrays.get(f"{name}.start")
         columns[name] = values if start is None else Ragged(values, start)
-    return Recordings(**columns)
+    return RecordingTable(**columns)

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, SplitBy, grouped
-from benchmark.data.recordings import NO_FOLD, Recordings
+from benchmark.data.recordings import NO_FOLD, RecordingTable
 from benchmark.results.arrays import Ints
 from benchmark.results.names import Pool
 
@@ -104,7 +104,7 @@ def split_into(sides: Sequence[list[int]]) -> Split:
     return Split(*(np.array(sorted(side), np.int64) for side in sides))
 
 
-def split_recordings(recordings: Recordings, labels: Sequence[tuple[int, ...] | None], spec: TaskSpec) -> Split:
+def split_recordings(recordings: RecordingTable, labels: Sequence[tuple[int, ...] | None], spec: TaskSpec) -> Split:
     """Split the recordings of a dataset; a side may be empty, and all are where only some have an official fold.
 
     labels: the classes that each recording counts for; None for one on no side.

@@ -1,4 +1,4 @@
-"""Where the pseudo-trials of a prepared dataset lie, and how their windows are read.
+"""Pseudo-trials of a prepared dataset: their windows and their scale.
 
 A pseudo-trial is `per_trial` consecutive windows of a recording. Windows stay in their memory map. Pseudo-trials of
 heartbeats are standardised as a whole (PMQ, COMET), once per number K of windows, and kept beside the windows in

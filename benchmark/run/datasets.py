@@ -40,12 +40,14 @@ from methods.encoders.pretrained import PretrainedEncoder
 from methods.in_memory import ObjectEncoder
 
 ROW_BYTES = 9_500
+"""Bytes of a row on disk, without its predictions."""
 WINDOW_BYTES = 1.5
+"""Bytes of the names and the truth of a predicted window, compressed."""
 PROBABILITY_BYTES = 3.5
+"""Bytes of a predicted window's probability of a class. Probabilities are written whole, since thresholds, curves and
+tests are computed again from them to the last bit, and their digits do not compress."""
 SAMPLE_BYTES = 12 * 2
-"""Of a row, of the names and truth of a window that it predicts, of the window's probability of a class, in a file, and
-of a sample of a prepared window. Probabilities are written whole, of test and validation: their digits do not compress,
-and thresholds, curves and tests are computed again from them to the last bit."""
+"""Bytes of a sample of a prepared window."""
 TENTH = 0.1
 """Share of a dataset that a split tests, and as much validates."""
 

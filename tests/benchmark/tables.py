@@ -8,15 +8,15 @@ from typing import Any
 
 from benchmark.data.datasets.base import Entry
 from benchmark.data.prepare import Prepared
-from benchmark.data.recordings import Recordings, Row, row_of, table_of
+from benchmark.data.recordings import RecordingTable, Row, row_of, table_of
 
 
-def rows_of(recordings: Recordings) -> list[Row]:
+def rows_of(recordings: RecordingTable) -> list[Row]:
     """The rows of a table."""
     return [recordings.row(number) for number in range(len(recordings))]
 
 
-def table(entries: Sequence[Entry], **columns: Sequence[Any]) -> Recordings:
+def table(entries: Sequence[Entry], **columns: Sequence[Any]) -> RecordingTable:
     """The table of some entries, with further columns; first windows follow from their numbers."""
     rows = [row_of(entry) for entry in entries]
     for name, cells in columns.items():
