@@ -69,7 +69,7 @@ def _write(dataset: SimulatedDataset, folder: Path, entry: Entry) -> Row:
             "ecg_id": entry.recording,
             "patient_id": f"{entry.patient}.0",
             "report": entry.report,
-            "scp_codes": dict.fromkeys(entry.statements, 100.0),
+            "scp_codes": dict.fromkeys(entry.statements.splitlines(), 100.0),
             "strat_fold": entry.fold,
             "filename_lr": path.replace("500", "100").replace("_hr", "_lr"),
             "filename_hr": path,
@@ -80,7 +80,7 @@ def _write(dataset: SimulatedDataset, folder: Path, entry: Entry) -> Row:
         lines = {f"report_{number}": "" for number in range(18)}
         lines |= {f"report_{number}": line for number, line in enumerate(recording.report.split(". "))}
         return {"subject_id": entry.patient, "study_id": entry.recording, "path": path, **lines}
-    codes = entry.statements or [dataset.classes[label] for label in entry.labels]
+    codes = entry.statements.splitlines() or [dataset.classes[label] for label in entry.labels]
     comments = ("Age: 50", "Sex: Female", f"Dx: {','.join(codes)}")
     inside = "Training_WFDB" if dataset.name == "cpsc2018" else "WFDBRecords/01/010"
     write_record(folder / inside / entry.recording, recording.signal, comments=comments, mat=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -89,8 +89,9 @@ def check(arguments: Namespace, console: Console) -> int:
         except DatasetError as problem:
             findings.append(Finding((name,), "fatal", str(problem)))
             continue
-        facts[name] = facts_of(config, dataset, prepared[name])
-        beats, doubts = beats_of(config, dataset, prepared[name])
+        listing = dataset.listing()
+        facts[name] = facts_of(config, dataset, prepared[name], listing.notes)
+        beats, doubts = beats_of(config, dataset, prepared[name], listing.entries)
         facts[name] += beats
         findings += doubts
     findings += findings_of(config, prepared)
@@ -112,10 +113,11 @@ def check(arguments: Namespace, console: Console) -> int:
     return OK if {*worst} <= {"ok", "warning"} else FAILED
 
 
-def facts_of(config: Config, dataset: Dataset, data: Prepared) -> list[str]:
+def facts_of(config: Config, dataset: Dataset, data: Prepared, notes: Iterable[str]) -> list[str]:
     """List the facts of a prepared dataset, the sides of its columns, and what a run on it can detect."""
     facts = [] if data.simulated else [f"folder      {dataset.root}"]
     facts += fact_lines(column_of(data, config.column_spec()))
+    facts += [f"note        {note}" for note in notes]
     facts += [f"patients    {text}" for text in patients_of(config, dataset.name)]
     views = {}
     for task in config.data.columns():
@@ -128,12 +130,13 @@ def facts_of(config: Config, dataset: Dataset, data: Prepared) -> list[str]:
     return facts
 
 
-def beats_of(config: Config, dataset: Dataset, data: Prepared) -> tuple[list[str], list[Finding]]:
+def beats_of(
+    config: Config, dataset: Dataset, data: Prepared, entries: Sequence[Entry]
+) -> tuple[list[str], list[Finding]]:
     """Say the median QRS amplitude and heart rate of a dataset, and what is implausible about them."""
-    entries = dataset.listing().entries
     if data.usable > len(data.skipped):  # else a wrong rate may have made recordings unusable
         usable = {*data.recordings.recording}
-        entries = tuple(entry for entry in entries if entry.recording in usable)
+        entries = [entry for entry in entries if entry.recording in usable]
     beats = measured_beats(dataset, entries)
     if not beats:
         return [], []

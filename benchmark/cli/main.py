@@ -32,7 +32,7 @@ from benchmark.config.load import (
     with_overrides,
 )
 from benchmark.config.schema import Settings
-from benchmark.data.datasets.base import DatasetError
+from benchmark.data.datasets.base import NO_FOLD, DatasetError
 from benchmark.results.names import AT, INSTALLED, command, unknown
 from benchmark.run.engine import HERE
 from benchmark.screen import Console, note, open_console
@@ -225,7 +225,7 @@ def values_by_recordings(arguments: Namespace, overrides: dict[str, Any]) -> dic
     values["encoder"] = sizes
     values["pretrain"] |= {"epochs": epochs}
     tested = [entry for name in config.data.datasets for entry in listed.get(name, ())]
-    is_split = any(entry.fold is not None for entry in tested) or any(AT in name for name in config.data.datasets)
+    is_split = any(entry.fold != NO_FOLD for entry in tested) or any(AT in name for name in config.data.datasets)
     is_open = config.protocol == "strict" and not is_split and not hasattr(arguments, "candidates")
     if is_open and len({entry.patient for entry in tested}) < FEW_PATIENTS:
         values["data"] = {"folds": FOLDS}

@@ -277,8 +277,6 @@ def fact_lines(column: Column) -> Iterator[str]:
             yield f"left out    {count} of {data.usable} recordings have {reason}{remedy}"
     for kind, count in skip_summary(data.skipped).items():
         yield f"skipped     {count} {kind}"
-    for note in data.notes:
-        yield f"note        {note}"
 
 
 class SizeOfTest(NamedTuple):

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.data.datasets.base import ALWAYS_TESTED
+from benchmark.data.datasets.base import ALWAYS_TESTED, NO_FOLD
 from benchmark.data.prepare import Prepared
-from benchmark.data.recordings import NO_FOLD
 from benchmark.data.splits import (
     HELD_OUT,
     SIDE_OF_FOLD,

@@ -11,15 +11,15 @@ hold more than their names say, only sinus bradycardia.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmark.data.column import Column, column_of
-from benchmark.data.datasets.base import DatasetError, DatasetInfo, rows_beside
+from benchmark.data.datasets.base import NO_FOLD, DatasetError, DatasetInfo, Entry, rows_beside
 from benchmark.data.prepare import NO_WINDOWS, Prepared
-from benchmark.data.recordings import NO_FOLD, Row, table_of
+from benchmark.data.recordings import table_of
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
 from benchmark.data.tasks import DatasetTask, tasks_of
 from benchmark.results.arrays import Ints
@@ -57,14 +57,14 @@ def join(
     determines, beside the datasets, which recordings and marks these are, as values of JSON; None for all recordings.
     """
     title = title or " + ".join(data.title for data, _ in members)
-    rows: list[Row] = []
+    rows: list[Entry] = []
     for data, numbers in members:
         for number in numbers:
             row = data.recordings.row(number)
             labels, fold = marks[len(rows)] if marks else ((), NO_FOLD)
-            row |= {name: f"{data.dataset_name}/{row[name]}" for name in ("recording", "patient", "path")}
-            row |= {"labels": labels, "fold": fold, "is_negative": False}
-            rows.append(row)
+            prefix = f"{data.dataset_name}/"
+            marked = replace(row, labels=labels, fold=fold, is_negative=False, path=prefix + row.path)
+            rows.append(replace(marked, recording=prefix + row.recording, patient=prefix + row.patient))
     if not rows:
         raise DatasetError(f"{title}: all recordings belong to validation or test parts")
     sources = [[data.name, data.fingerprint] for data, _ in members]

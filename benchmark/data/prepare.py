@@ -26,6 +26,7 @@ from functools import cached_property, lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -33,8 +34,8 @@ from safetensors.numpy import save
 from threadpoolctl import threadpool_limits
 
 from benchmark.data.damage import INDEX, WINDOWS, remember, remove_damaged, stamp_of
-from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, DatasetInfo, Entry, Listing, Unusable
-from benchmark.data.recordings import RecordingTable, Row, row_of, table_from, table_of
+from benchmark.data.datasets.base import LEADS, NO_FOLD, Dataset, DatasetError, DatasetInfo, Entry, Listing, Unusable
+from benchmark.data.recordings import RecordingTable, table_from, table_of
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import outline_of, signal_digest, signal_doubts
 from benchmark.process import shared_map
@@ -93,8 +94,6 @@ class Prepared:
     simulated: bool = False
     warnings: tuple[str, ...] = ()
     """Warnings of the listing."""
-    notes: tuple[str, ...] = ()
-    """Notes of the listing, where it was read; other processes need none."""
     segmentation: Segmentation = HEARTBEATS
     first_label_counts: bool = False
     """Whether the first label stands for a recording in a single-label task (`datasets.base`)."""
@@ -151,7 +150,7 @@ def unprepared(about: DatasetInfo, entries: Sequence[Entry]) -> Prepared:
         name=about.name,
         title=about.title,
         classes=about.classes,
-        listed=table_of([row_of(entry) for entry in entries]),
+        listed=table_of(entries),
         fingerprint=about.name,
         windows=NO_WINDOWS,
         first_label_counts=about.first_label_counts,
@@ -183,7 +182,7 @@ def prepare(
     for file in remove_damaged(folder, read_again=read_again):
         on_damage(file)
     with suppress(FileNotFoundError):
-        return load_noted(folder, listing)
+        return open_prepared(folder)
     shutil.rmtree(folder, ignore_errors=True)  # a damaged one
     unfinished = temporary_name(folder)
     try:
@@ -194,7 +193,7 @@ def prepare(
             unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    return load_noted(folder, listing)
+    return open_prepared(folder)
 
 
 def cached(
@@ -202,14 +201,8 @@ def cached(
 ) -> Prepared | None:
     """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed."""
     with suppress(FileNotFoundError):
-        return load_noted(cache / cache_key(dataset, listing, segmentation), listing)
+        return open_prepared(cache / cache_key(dataset, listing, segmentation))
     return None
-
-
-def load_noted(folder: Path, listing: Listing | None) -> Prepared:
-    """Load a prepared dataset with the notes of its listing, which are of other files and prepare nothing anew."""
-    prepared = open_prepared(folder)
-    return replace(prepared, notes=listing.notes) if listing and listing.notes else prepared
 
 
 def key_listing(dataset: Dataset, prefix: str = "") -> Listing | None:
@@ -238,33 +231,42 @@ def cache_key(dataset: Dataset, listing: Listing | None, segmentation: Segmentat
     for entry in listing.entries:
         states = [(path, path.stat()) for path in dataset.files(entry) if path.exists()]
         files = [(path.name, state.st_size, state.st_mtime_ns) for path, state in states]
-        content.update(json.dumps([asdict(entry), files]).encode())
+        content.update(json.dumps([stated(entry), files]).encode())
     return content.hexdigest()[:KEY_LENGTH]
 
 
-def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[tuple[Halves, Row]]:
+def stated(entry: Entry) -> dict[str, Any]:
+    """Return what a dataset's tables say of a recording, as values of JSON."""
+    names = ("recording", "patient", "path", "labels", "report", "fold", "statements", "is_negative")
+    cells = {name: getattr(entry, name) for name in names}
+    fold = None if entry.fold == NO_FOLD else entry.fold
+    return cells | {"fold": fold, "statements": entry.statements.splitlines()}
+
+
+def prepare_entries(
+    dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]
+) -> list[tuple[Halves, Entry]]:
     """Read and cut some recordings, on one thread: several would wait for each other over small matrices."""
     with threadpool_limits(1):
         return [prepare_entry(dataset, segmentation, entry) for entry in entries]
 
 
-def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> tuple[Halves, Row]:
+def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> tuple[Halves, Entry]:
     """Return the windows (n, S, 12), or samples (n, 1, 12), of a recording and its row; none with a reason."""
-    row = row_of(entry)
     windows = np.empty((0, segmentation.samples_per_item, len(LEADS)), np.float16)
     try:
         recording = dataset.read(entry)
         signal, fs, drawn_from = recording.signal, recording.fs, dataset.drawn_from
         source = digest([drawn_from, entry.path]) if drawn_from else signal_digest(signal)
-        row |= {"fs": fs, "samples": len(signal), "digest": source}
+        entry = replace(entry, fs=fs, samples=len(signal), digest=source)
         windows = segmentation.cut(signal, fs).astype(np.float16)  # (n, S, 12)
     except Unusable as reason:
-        return windows, row | {"reason": str(reason)}
-    row |= {"report": recording.report or entry.report, "windows": len(windows)}
+        return windows, replace(entry, reason=str(reason))
+    entry = replace(entry, report=recording.report or entry.report, windows=len(windows))
     if not drawn_from:  # a drawn one's leads obey the laws, and it is no other recording's copy
         doubts = (*recording.doubts, *signal_doubts(signal, fs, raw=segmentation.raw))
-        row |= {"outline": outline_of(signal), "doubts": "\n".join(doubts)}
-    return windows, row
+        entry = replace(entry, outline=outline_of(signal), doubts="\n".join(doubts))
+    return windows, entry
 
 
 def _write(
@@ -276,7 +278,7 @@ def _write(
     on_progress: Callable[[int, int], None],
 ) -> None:
     """Write windows and index of a listing into an empty folder."""
-    rows: list[Row] = []
+    rows: list[Entry] = []
     content = hashlib.sha256()
     count = len(listing.entries)
     chunks = [listing.entries[start : start + CHUNK] for start in range(0, count, CHUNK)]
@@ -288,12 +290,12 @@ def _write(
             rows.append(row)
             on_progress(len(rows), count)
     remember(folder / WINDOWS, content.hexdigest(), stamp_of(folder / WINDOWS))
-    ruled_out: list[Row] = [{"recording": name, "patient": name, "reason": reason} for name, reason in listing.skipped]
+    ruled_out = [Entry(name, name, reason=reason) for name, reason in listing.skipped]
     prepared = replace(
         unprepared(dataset, ()),
         form=listing.form,
         simulated=bool(dataset.drawn_from),
-        listed=table_of(sorted([*ruled_out, *rows], key=lambda row: "reason" in row)),
+        listed=table_of(sorted([*ruled_out, *rows], key=lambda row: row.reason != "")),
         fingerprint=fingerprint_of(dataset, listing, segmentation, rows),
         folder=folder,
         warnings=listing.warnings,
@@ -302,7 +304,7 @@ def _write(
     write_index(prepared)
 
 
-def fingerprint_of(dataset: Dataset, listing: Listing, segmentation: Segmentation, rows: Sequence[Row]) -> str:
+def fingerprint_of(dataset: Dataset, listing: Listing, segmentation: Segmentation, rows: Sequence[Entry]) -> str:
     """Hash what prepared data are computed from: 16 hex digits, the same on every processor.
 
     rows: of each entry of the listing, without a digest where it could not be read. Of a simulated dataset the settings
@@ -314,11 +316,10 @@ def fingerprint_of(dataset: Dataset, listing: Listing, segmentation: Segmentatio
         return digest([*about, dataset.drawn_from])
     recordings = []
     for entry, row in zip(listing.entries, rows, strict=True):
-        source = [row["fs"], row["digest"]] if "digest" in row else None
-        about_entry = asdict(replace(entry, path="", statements=()))
+        cells = stated(replace(entry, path="", statements=""))
         if not entry.is_negative:
-            del about_entry["is_negative"]
-        recordings.append([about_entry, source])
+            del cells["is_negative"]
+        recordings.append([cells, [row.fs, row.digest] if row.digest else None])
     return digest([*about, recordings])
 
 

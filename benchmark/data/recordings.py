@@ -6,7 +6,7 @@ The usable recordings come first, in the order of the listing; then those that a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from benchmark.data.datasets.base import Entry
 from benchmark.results.arrays import Bools, Doubles, Ints
 
-Row = dict[str, Any]
-"""A recording: column -> cell."""
-NO_FOLD = -1
-"""Fold of a recording whose dataset states none."""
+BLANK = vars(Entry(recording="", patient=""))
+"""Column -> its cell where nothing is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,37 +66,23 @@ def starts_of(cells: Sequence[Sequence[Any]]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class RecordingTable:
-    """The recordings of a dataset, R rows."""
+    """The recordings of a dataset in columns, R rows: of each the cells of its `Entry`."""
 
     recording: Ragged
-    """Name, unique within the dataset."""
     patient: Ragged
-    """Name of the person; the recording's where the dataset names none, or the tables alone ruled it out."""
     path: Ragged
-    """File relative to the dataset's root."""
     labels: Ragged
-    """Indices into the dataset's classes, in the order in which the dataset states them."""
     report: Ragged
     fold: Ints
-    """(R,) official fold, `ALWAYS_TESTED` or `NO_FOLD`."""
     statements: Ragged
-    """Codes that the dataset states, one a line."""
     is_negative: Bools
-    """(R,) whether the dataset says no to each class; another one without a label was not assessed."""
     fs: Doubles
-    """(R,) sampling rate in Hz; 0 of a file that could not be read."""
     samples: Ints
-    """(R,) per lead."""
     digest: Ragged
-    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
     outline: Ragged
-    """Outline of the signal (`signals.outline_of`)."""
     doubts: Ragged
-    """What is doubtful about the signal and its file, one a line: kind, colon, details."""
     reason: Ragged
-    """Why the recording is left out: kind, colon, details; '' for a usable one."""
     windows: Ints
-    """(R,) number of its windows; of a recording kept whole, of its samples."""
 
     def __len__(self) -> int:
         return len(self.fold)
@@ -112,9 +96,9 @@ class RecordingTable:
         """Return consecutive rows."""
         return RecordingTable(**{name: getattr(self, name)[rows] for name in BLANK})
 
-    def row(self, number: int) -> Row:
+    def row(self, number: int) -> Entry:
         """Return a row by its number."""
-        return {name: getattr(self, name)[number] for name in BLANK}
+        return Entry(**{name: getattr(self, name)[number] for name in BLANK})
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the columns by name, as a file holds them."""
@@ -126,23 +110,11 @@ class RecordingTable:
         return arrays
 
 
-BLANK: Row = {field.name: 0 for field in fields(RecordingTable)}
-BLANK |= dict.fromkeys(("recording", "patient", "path", "report", "statements", "digest", "doubts", "reason"), "")
-BLANK |= {"labels": (), "outline": (), "fold": NO_FOLD, "is_negative": False, "fs": 0.0}
-"""Column -> its cell where a recording has none."""
-
-
-def row_of(entry: Entry) -> Row:
-    """Return the row of a recording as its dataset lists it."""
-    fold = NO_FOLD if entry.fold is None else entry.fold
-    return vars(entry) | {"fold": fold, "statements": "\n".join(entry.statements)}
-
-
-def table_of(rows: Sequence[Row]) -> RecordingTable:
-    """Return the table of some rows, whose missing cells are blank."""
+def table_of(entries: Sequence[Entry]) -> RecordingTable:
+    """Return the table of some recordings."""
     columns: dict[str, Any] = {}
     for name, blank in BLANK.items():
-        cells: list[Any] = [row.get(name, blank) for row in rows]
+        cells = [getattr(entry, name) for entry in entries]
         if blank == "":
             columns[name] = text_column(cells)
         elif blank == ():

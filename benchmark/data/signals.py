@@ -44,7 +44,7 @@ def signal_digest(signal: Floats) -> str:
     return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
 
 
-def outline_of(signal: Floats) -> list[int]:
+def outline_of(signal: Floats) -> tuple[int, ...]:
     """Return three numbers of (n, 12), of which near copies share one: other gain, coarser steps or another rate.
 
     The bits of each are signs of 64 random sums over the leads' means in each part of the time.
@@ -53,7 +53,7 @@ def outline_of(signal: Floats) -> list[int]:
     edges = np.linspace(0, len(signal), PARTS + 1)  # in samples
     means = np.diff([np.interp(edges, np.arange(len(signal)), lead) for lead in integral.T]).T  # (parts, 12)
     sums = (means - means.mean(axis=0)).ravel() @ outline_factors()  # (192,)
-    return np.packbits(sums > 0).view(">i8").tolist()
+    return tuple(np.packbits(sums > 0).view(">i8").tolist())
 
 
 @lru_cache

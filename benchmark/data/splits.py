@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, SplitBy, grouped
-from benchmark.data.recordings import NO_FOLD, RecordingTable
+from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, NO_FOLD, SplitBy, grouped
+from benchmark.data.recordings import RecordingTable
 from benchmark.results.arrays import Ints
 from benchmark.results.names import Pool
 

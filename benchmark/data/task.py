@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from benchmark.data.segments import zero_missing_leads
 from benchmark.data.splits import Part, labelled_subset
 from benchmark.data.trials import Trials
 from benchmark.machine import LARGE
-from benchmark.results.arrays import Ints, Texts
+from benchmark.results.arrays import Halves, Ints, Texts
 from benchmark.results.files import digest
 from benchmark.results.names import CRITERIA, UNIT_OF_PROTOCOL, Pool
 
@@ -268,33 +268,25 @@ class ProbeWindows:
     """Digest of what they were taken from: health of other windows is not comparable."""
 
 
-class Probed(NamedTuple):
-    """A recording that may be probed."""
-
-    trials: Trials
-    pair: Ints
-    """(2,) numbers of its windows."""
-    patient: tuple[int, int]
-    """Number of the dataset, and of the patient there."""
-
-
 def probe_windows(datasets: Sequence[Tasks], corpora: Sequence[str], device: torch.device) -> ProbeWindows:
     """Take windows of recordings outside the test parts and the pretraining corpora (names of datasets).
 
     datasets: of each the tasks that are tested; the first one's recordings are used. Patients with several recordings
     come first. Empty if no recording has two windows.
     """
-    candidates = []
+    readers = list[Callable[[], Halves]]()
+    patient_of = list[tuple[int, int]]()  # numbers of the dataset and of the patient: an equal name is another patient
     for number, tasks in enumerate(datasets):
         trials, pairs = unseen_pairs(tasks, corpora)
         for pair in pairs:
-            patient = number, int(trials.patient[pair[0] // trials.per_trial])  # an equal name is another patient
-            candidates.append(Probed(trials, pair, patient))
-    count = Counter(one.patient for one in candidates)
+            readers.append(partial(trials.windows, pair))
+            patient_of.append((number, int(trials.patient[pair[0] // trials.per_trial])))
+    count = Counter(patient_of)
     number_of = {patient: number for number, patient in enumerate(sorted(count))}
-    chosen = sorted(candidates, key=lambda one: (count[one.patient] == 1, one.patient))[:RECORDINGS]
-    signal = [torch.from_numpy(one.trials.windows(one.pair)) for one in chosen]  # (2, S, L) each
-    patients = torch.tensor([number_of[one.patient] for one in chosen], dtype=torch.int64)
+    in_order = sorted(range(len(readers)), key=lambda one: (count[patient_of[one]] == 1, patient_of[one]))
+    chosen = in_order[:RECORDINGS]
+    signal = [torch.from_numpy(readers[one]()) for one in chosen]  # (2, S, L) each
+    patients = torch.tensor([number_of[patient_of[one]] for one in chosen], dtype=torch.int64)
     return ProbeWindows(
         signal=torch.cat(signal).to(device) if signal else torch.empty(0, 0, 0),
         recording=torch.arange(len(chosen)).repeat_interleave(2),

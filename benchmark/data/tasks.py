@@ -71,7 +71,7 @@ def of_task(prepared: Prepared, column: DatasetTask) -> Prepared:
         return prepared
     listed = prepared.listed
     stated = zip(listed.labels, listed.statements, strict=True)
-    labels = [task.labels(numbers, codes.splitlines()) for numbers, codes in stated]
+    labels = [task.labels(numbers, statements) for numbers, statements in stated]
     # Whether a recording is used may depend on the processor: labels are hashed whatever became of it.
     by_name = {name: numbers for name, numbers in zip(listed.recording, labels, strict=True) if numbers}
     return replace(

@@ -15,7 +15,7 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
-from benchmark.data.datasets.base import LEADS, Entry
+from benchmark.data.datasets.base import LEADS, NO_FOLD, Entry
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, prepare
 from benchmark.data.task import Task, Windows
@@ -106,7 +106,7 @@ def make_prepared(cohorts: dict[str, Prepared], tmp_path: Path) -> Callable[...,
         folder = tmp_path / f"prepared-{next(number)}"
         folder.mkdir()
         entries = tuple(
-            Entry(f"r{index:03}", patient, f"r{index:03}", labels, fold=fold)
+            Entry(f"r{index:03}", patient, f"r{index:03}", labels, fold=NO_FOLD if fold is None else fold)
             for index, (patient, labels, _, fold) in enumerate(recordings)
         )
         counts, digests = [count for _, _, count, _ in recordings], [f"{name} {entry.recording}" for entry in entries]

@@ -39,6 +39,8 @@ EXAMPLES = 3
 """Most names listed as examples."""
 ALWAYS_TESTED = 0
 """Fold of a simulated recording that is tested however the others are split."""
+NO_FOLD = -1
+"""Fold of a recording whose dataset states none."""
 
 
 def rows_beside(module: str, name: str) -> Iterator[dict[str, str]]:
@@ -68,24 +70,38 @@ def counted(count: int, word: str) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """One recording as the dataset's tables describe it; its signal is still on disk."""
+    """A row of the table of recordings: what the dataset's tables say of one, then what its signal says."""
 
     recording: str
     """Identifier, unique within the dataset."""
     patient: str
     """Identifier of the person, unique within the dataset; the recording's own where the dataset names none."""
-    path: str
+    path: str = ""
     """Signal file relative to the dataset's root, as its reader wants it (without extension for WFDB)."""
     labels: tuple[int, ...] = ()
     """Indices into the dataset's `classes`, in the order the dataset states them; empty in a pretraining corpus."""
     report: str = ""
     """Report lines joined by '. ', empty where there is none."""
-    fold: int | None = None
-    """Official fold, where the dataset has any; or `ALWAYS_TESTED`."""
-    statements: tuple[str, ...] = ()
-    """Codes that the dataset states of it; what named tasks are made of (benchmark.data.tasks)."""
+    fold: int = NO_FOLD
+    """Official fold, `ALWAYS_TESTED` or `NO_FOLD`."""
+    statements: str = ""
+    """Codes that the dataset states of it, one a line; what named tasks are made of (benchmark.data.tasks)."""
     is_negative: bool = False
     """Whether the dataset says no to each class; another one without a label was not assessed."""
+    fs: float = 0.0
+    """Sampling rate in Hz; 0 of a file that could not be read."""
+    samples: int = 0
+    """Samples of a lead."""
+    digest: str = ""
+    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
+    outline: tuple[int, ...] = ()
+    """Outline of the signal (`signals.outline_of`)."""
+    doubts: str = ""
+    """What is doubtful about the signal and its file, one a line: kind, colon, details."""
+    reason: str = ""
+    """Why the recording is left out: kind, colon, details; '' for a usable one."""
+    windows: int = 0
+    """Number of its windows; of a recording kept whole, of its samples."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +115,11 @@ class NamedTask:
     """Code -> class; None: the dataset's labels are the task's."""
     sides: SplitBy = "protocol"
 
-    def labels(self, stated: tuple[int, ...], codes: Iterable[str]) -> tuple[int, ...]:
+    def labels(self, stated: tuple[int, ...], statements: str) -> tuple[int, ...]:
         """Return indices into `classes`, ascending, by a recording's labels and codes; none where the task has none."""
         if self.of_code is None:
             return tuple(sorted(stated))
-        names = {self.of_code[code] for code in codes if code in self.of_code}
+        names = {self.of_code[code] for code in statements.splitlines() if code in self.of_code}
         return tuple(sorted(map(self.classes.index, names)))
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, NamedTask, Recording, Unusable
+from benchmark.data.datasets.base import NO_FOLD, DatasetError, Entry, Listing, NamedTask, Recording, Unusable
 from benchmark.data.datasets.card_formats import (
     PACKAGES,
     CardSection,
@@ -325,7 +325,7 @@ class CardDataset:
             path=path,
             labels=indices,
             report=decoded(row[table.report]) if table.report else "",
-            fold=table.parts.fold_of(row[table.parts.column]) if table.parts else None,
+            fold=table.parts.fold_of(row[table.parts.column]) if table.parts else NO_FOLD,
             is_negative=bool(labels and labels.has_a_column_a_class and not indices),
         )
 

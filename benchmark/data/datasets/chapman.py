@@ -12,7 +12,7 @@ denoised, those of the other forms are not.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -110,16 +110,16 @@ class Chapman(WFDBFolder):
             signal = 1e-3 * microvolts.reshape(5000, len(LEADS))  # (n, 12)
         return checked_recording(signal, 500.0)
 
-    def _entry(self, name: str, path: str, statements: tuple[str, ...], rhythms: Mapping[str, str]) -> Entry:
-        groups = dict.fromkeys(rhythms[statement] for statement in statements if statement in rhythms)
-        return Entry(name, name, path, tuple(map(self.classes.index, groups)), statements=statements)
+    def _entry(self, name: str, path: str, codes: Iterable[str], rhythms: Mapping[str, str]) -> Entry:
+        groups = dict.fromkeys(rhythms[code] for code in codes if code in rhythms)
+        return Entry(name, name, path, tuple(map(self.classes.index, groups)), statements="\n".join(codes))
 
     def _figshare_listing(self) -> Listing:
         """Every row of Diagnostics.xlsx, whether its CSV file exists or not."""
 
         def entry(name: str, same: list[Row]) -> Entry:
             acronyms = dict.fromkeys(f"{same[0]['Rhythm']} {same[0]['Beat']}".split())
-            return self._entry(name, f"ECGDataDenoised/{name}.csv", tuple(acronyms), RHYTHMS)
+            return self._entry(name, f"ECGDataDenoised/{name}.csv", acronyms, RHYTHMS)
 
         rows, skipped = group_rows(read_table(self, self.root / self.table, COLUMNS), "FileName", str)
         return make_listing(rows, entry, FIGSHARE, skipped)

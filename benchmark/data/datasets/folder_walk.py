@@ -14,8 +14,6 @@ LOCK = "~$"
 """Beginning of the names of Excel's marks of open files."""
 CARDS = (".yaml", ".yml")
 """Ends of the names of cards, which may lie beside the files that they are of."""
-ANNEX = ".git/annex/"
-"""Part of the targets of git-annex's links, which lead nowhere until their files are fetched."""
 
 
 class Unread(NamedTuple):
@@ -27,14 +25,10 @@ class Unread(NamedTuple):
     remedy: str
 
 
-NOT_FETCHED = Unread(
-    "link", "of git-annex to files that are not there", "`git annex get .` or `datalad get .` fetches the files"
-)
-NOWHERE = Unread("link", "to nothing", "restore what they lead to")
+NOWHERE = Unread("link", "to nothing", "restore what they lead to; of git-annex `datalad get .` fetches it")
 BACK = Unread("link", "to folders that they lie in, not followed", "remove them")
 CLOSED = Unread("folder", "that cannot be entered", "give yourself the right to read them")
-CLOSED_FILE = Unread("file", "in folders that cannot be entered", "give yourself the right to enter them")
-NO_FILE = Unread("name", "of neither a file nor a folder", "remove them")
+CLOSED_FILE = Unread("file", "that cannot be opened", "give yourself the right to enter their folders")
 
 
 class FolderWalk(NamedTuple):
@@ -79,7 +73,7 @@ def walk_folder(root: Path) -> FolderWalk:
             if os.path.isfile(path):
                 paths.append(path.removeprefix(top))
             else:
-                unread.append((kind_of_unread(path), path))
+                unread.append((NOWHERE if os.path.islink(path) else CLOSED_FILE, path))
     unread += [(CLOSED, str(error.filename)) for error in closed]
     by_kind = grouped((kind, path.removeprefix(top)) for kind, path in unread)
     warnings = [
@@ -95,14 +89,3 @@ def leads_back(folder: Path) -> bool:
         return False
     target = folder.resolve()
     return any(target == above.resolve() for above in folder.parents)
-
-
-def kind_of_unread(path: str) -> Unread:
-    """Say why a name of a folder is no file that can be opened."""
-    try:
-        os.stat(path)
-    except PermissionError:
-        return CLOSED_FILE
-    except OSError:
-        return NOT_FETCHED if ANNEX in os.readlink(path) else NOWHERE
-    return NO_FILE

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, NamedTask, Unusable, rows_beside
+from benchmark.data.datasets.base import NO_FOLD, DatasetError, Entry, Listing, NamedTask, Unusable, rows_beside
 from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, patient_of, read_table
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 from benchmark.results.canonical import whole_number
@@ -100,7 +100,7 @@ class PTBXL(WFDBFolder):
 
     def _entry(self, name: str, row: Row, path: str) -> Entry:
         try:
-            codes = tuple(ast.literal_eval(row["scp_codes"]))
+            codes = [*ast.literal_eval(row["scp_codes"])]
             superclasses = dict.fromkeys(SUPERCLASS_OF_CODE[code] for code in codes)
         except (SyntaxError, ValueError, TypeError, KeyError):
             raise Unusable(f"scp_codes are no known codes: {row['scp_codes'][:SHOWN]!r}") from None
@@ -111,6 +111,6 @@ class PTBXL(WFDBFolder):
             path=row[path],
             labels=tuple(self.classes.index(superclass) for superclass in superclasses if superclass),
             report=row["report"],
-            fold=int(fold) if fold else None,
-            statements=codes,
+            fold=int(fold or NO_FOLD),
+            statements="\n".join(codes),
         )

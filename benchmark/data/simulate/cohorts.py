@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import ALWAYS_TESTED, Entry, Listing, Recording, rows_beside
+from benchmark.data.datasets.base import ALWAYS_TESTED, NO_FOLD, Entry, Listing, Recording, rows_beside
 from benchmark.data.datasets.chapman import RHYTHMS as RHYTHM_GROUP_OF_CODE
 from benchmark.data.datasets.ptb_xl import SUPERCLASS_OF_CODE
 from benchmark.data.simulate.machine_reports import machine_report
@@ -150,8 +150,8 @@ class SimulatedDataset:
             path=f"{patient}/{visit}",
             labels=tuple(dict.fromkeys(map(self.classes.index, classes))),
             report=report,
-            fold=ALWAYS_TESTED if patient >= self.patients else None,
-            statements=tuple(dict.fromkeys(codes)),
+            fold=ALWAYS_TESTED if patient >= self.patients else NO_FOLD,
+            statements="\n".join(dict.fromkeys(codes)),
         )
 
     def _names(self, number: int, patient: int, visit: int) -> tuple[str, str]:

@@ -15,10 +15,9 @@ import pytest
 from benchmark.data.audit import MEASURED, Finding, audit, fact_lines, heart_rate, measured_beats, side_line
 from benchmark.data.column import Column
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import LEADS, Entry
+from benchmark.data.datasets.base import LEADS, NO_FOLD, Entry
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared
-from benchmark.data.recordings import Row
 from benchmark.data.signals import LIMB_LEADS
 from benchmark.data.splits import TaskSpec
 from tests.benchmark.tables import table, with_cells, with_skipped
@@ -167,7 +166,7 @@ def test_a_corpus_that_is_not_scored_counts_by_its_training_part() -> None:
 
 def test_damaged_files_are_a_warning() -> None:
     reasons = ["wrong checksum", "heart rate below 50/min: 4", "file missing: signal", "file missing: header"]
-    skipped: list[Row] = [{"recording": f"s{index}", "reason": reason} for index, reason in enumerate(reasons)]
+    skipped = [Entry(f"s{index}", "", reason=reason) for index, reason in enumerate(reasons)]
     result = findings(with_skipped(chapman(), skipped))
     assert [(f.severity, f.text) for f in result] == [
         ("warning", "2 recordings cannot be used: file missing (s2: signal, s3: header)"),
@@ -228,12 +227,10 @@ def test_two_rates_or_lengths_are_named(rates: list[float], samples: list[int], 
             "the recordings that the dataset's split has there are without a label",
         ),
         ([1, 1, 9, 10], [(0,), (0,), (0, 1), (0,)], "--labels multi counts the 1 recordings with several labels"),
-        ([None] * 4, [()] * 4, "none of the 4 usable recordings has a label"),
+        ([NO_FOLD] * 4, [()] * 4, "none of the 4 usable recordings has a label"),
     ],
 )
-def test_an_empty_side_is_told_with_its_cause(
-    folds: list[int | None], labels: list[tuple[int, ...]], reason: str
-) -> None:
+def test_an_empty_side_is_told_with_its_cause(folds: list[int], labels: list[tuple[int, ...]], reason: str) -> None:
     pairs = enumerate(zip(folds, labels, strict=True))
     entries = [Entry(f"r{number}", f"p{number}", "", label, fold=fold) for number, (fold, label) in pairs]
     ((severity, text),) = graded(prepared("ptb-xl", entries))
@@ -251,7 +248,6 @@ def test_recordings_that_a_task_leaves_out_are_counted() -> None:
     ]
     multi = [line for line in fact_lines(Column(data, replace(PAPER, labels="multi"))) if line.startswith("left out")]
     assert multi == lines[1:]
-    assert "note        two sites" in fact_lines(Column(replace(data, notes=("two sites",)), PAPER))
 
 
 def test_the_audit_goes_on_after_a_fatal_finding() -> None:
@@ -262,7 +258,7 @@ def test_the_audit_goes_on_after_a_fatal_finding() -> None:
 
 
 def test_a_dataset_without_a_usable_recording_is_fatal() -> None:
-    skipped: list[Row] = [{"recording": f"A{n}", "reason": "file missing: header"} for n in range(3)]
+    skipped = [Entry(f"A{n}", "", reason="file missing: header") for n in range(3)]
     (severity, text), _ = graded(with_skipped(prepared("cpsc2018", []), skipped))
     assert severity == "fatal"
     assert text == f"no recording is usable: file missing (3). {DATASETS['cpsc2018'].how_to_get}"

@@ -15,10 +15,9 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.column import Column
 from benchmark.data.corpus import corpus_of
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import DatasetError
+from benchmark.data.datasets.base import NO_FOLD, DatasetError
 from benchmark.data.joined import CONCEPTS, Mark, Member, join, transport_of
 from benchmark.data.prepare import Prepared, open_prepared, prepare, write_index
-from benchmark.data.recordings import NO_FOLD
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import TaskSpec
@@ -136,17 +135,17 @@ def test_a_transport_tests_all_of_the_other_dataset(
     split = Column(rhythm, config.column_spec("ptb-xl.rhythm")).split
     for fold, part in ((1, split.train), (9, split.validation)):
         rows = [rhythm.recordings.row(r) for r in part]
-        labelled = [row for row in rows if SHARED.keys() & {rhythm.classes[label] for label in row["labels"]}]
-        of_fold = {row["recording"] for row in rows_of(made.recordings) if row["fold"] == fold}
-        assert of_fold == {f"ptb-xl/{row['recording']}" for row in labelled}
+        labelled = [row for row in rows if SHARED.keys() & {rhythm.classes[label] for label in row.labels}]
+        of_fold = {row.recording for row in rows_of(made.recordings) if row.fold == fold}
+        assert of_fold == {f"ptb-xl/{row.recording}" for row in labelled}
     labels_of = {
-        f"chapman/{row['recording']}": {tested.classes[n] for n in row["labels"]} for row in rows_of(tested.recordings)
+        f"chapman/{row.recording}": {tested.classes[n] for n in row.labels} for row in rows_of(tested.recordings)
     }
     concept_of = {places.get("chapman.all"): concept for concept, places in CONCEPTS.items()}
     for row in rows_of(made.recordings):
-        if row["fold"] == 10:
-            concepts = {concept_of.get(label) for label in labels_of[row["recording"]]}
-            assert {made.classes[label] for label in row["labels"]} == concepts & {*made.classes}
+        if row.fold == 10:
+            concepts = {concept_of.get(label) for label in labels_of[row.recording]}
+            assert {made.classes[label] for label in row.labels} == concepts & {*made.classes}
     assert audit_run(config, with_columns(config, {**cohorts, NAME: made}))[0] == []
 
 
@@ -157,7 +156,7 @@ def test_patients_who_are_pretrained_on_are_not_tested(
     _, made = joins_of(config, cohorts, tmp_path)
     names = cohorts["chapman"].recordings.recording
     pretrained = {f"chapman/{names[r]}" for r in untested(config, cohorts["chapman"])}
-    tested = {row["recording"] for row in rows_of(made.recordings) if row["fold"] == 10}
+    tested = {row.recording for row in rows_of(made.recordings) if row.fold == 10}
     assert tested
     assert pretrained
     assert pretrained.isdisjoint(tested)

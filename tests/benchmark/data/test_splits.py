@@ -17,7 +17,7 @@ from sklearn.utils import shuffle
 from benchmark.data.audit import judged_splits
 from benchmark.data.column import Column, dealing_of
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
+from benchmark.data.datasets.base import ALWAYS_TESTED, NO_FOLD, Entry
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.recordings import table_of
 from benchmark.data.splits import Part, Split, TaskSpec, labelled_subset
@@ -30,7 +30,7 @@ STRICT = TaskSpec(6, "single", "strict")
 MULTI = TaskSpec(6, "multi", "strict")
 
 
-def entry(name: str, *labels: int, patient: str | None = None, fold: int | None = None) -> Entry:
+def entry(name: str, *labels: int, patient: str | None = None, fold: int = NO_FOLD) -> Entry:
     return Entry(name, patient or name, "", labels, fold=fold)
 
 
@@ -256,7 +256,7 @@ def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> 
     assert len({data.fingerprint, of_task(data, RHYTHM).fingerprint, of_task(other, RHYTHM).fingerprint}) == 3
     assert of_task(data, RHYTHM).fingerprint == of_task(open_prepared(data.folder), RHYTHM).fingerprint
     first, *others = rows_of(data.recordings)
-    rows = [*others, *rows_of(data.skipped), first | {"reason": "just too slow"}]
+    rows = [*others, *rows_of(data.skipped), replace(first, reason="just too slow")]
     without = replace(data, listed=table_of(rows))
     assert of_task(without, RHYTHM).fingerprint == of_task(data, RHYTHM).fingerprint
 
@@ -266,20 +266,20 @@ def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> 
     [
         (
             PAPER,
-            None,
+            NO_FOLD,
             "by class in the order of names, the last tenth for testing and the tenth before it for validation",
         ),
-        (STRICT, None, "by patient within each class at random, a tenth for testing and a tenth for validation"),
+        (STRICT, NO_FOLD, "by patient within each class at random, a tenth for testing and a tenth for validation"),
         (STRICT, 3, "by the folds that the dataset states"),
-        (replace(MULTI, sides="shuffled"), None, "at random, 20 % for testing and 10 % of the rest for validation"),
+        (replace(MULTI, sides="shuffled"), NO_FOLD, "at random, 20 % for testing and 10 % of the rest for validation"),
         (
             replace(STRICT, folds=5),
-            None,
+            NO_FOLD,
             "into 5 parts of patients, each tested by what is learned on the others, of whose patients one in 8 "
             "validates",
         ),
     ],
 )
-def test_the_division_of_a_column_is_that_of_its_split(spec: TaskSpec, fold: int | None, words: str) -> None:
+def test_the_division_of_a_column_is_that_of_its_split(spec: TaskSpec, fold: int, words: str) -> None:
     entries = [entry(str(number), 0, fold=fold) for number in range(3)]
     assert Column(listed(entries), spec).division == words

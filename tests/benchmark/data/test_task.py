@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.column import Column
 from benchmark.data.corpus import corpus_of
+from benchmark.data.datasets.base import Entry
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import Labels, Protocol, TaskSpec
@@ -60,8 +61,8 @@ def test_windows_are_the_beats_of_the_normalised_pseudo_trials_with_their_record
     assert task.test.signal.dtype == torch.float16
     for recording, patient, target in zip(task.test.recording, task.test.patient, task.test.target, strict=True):
         row = chapman.recordings.row(number[recording])
-        assert patient == row["patient"]
-        assert target.nonzero().flatten().tolist() == list(row["labels"])
+        assert patient == row.patient
+        assert target.nonzero().flatten().tolist() == list(row.labels)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +87,11 @@ def test_whatever_a_task_lacks_is_noted(
 
 
 LOST = (
-    {"patient": "p9", "labels": (0,), "reason": "heart rate below 50/min: median RR 320 samples at 250 Hz"},
-    {"patient": "p9", "labels": (0,), "reason": "too short: 1.00 s"},
-    {"patient": "p1", "labels": (0,), "reason": "NaN samples"},
-    {"patient": "s4", "labels": (), "reason": "no label: empty"},
-    {"patient": "p8", "labels": (0, 3), "reason": "NaN samples"},
+    Entry("", "p9", labels=(0,), reason="heart rate below 50/min: median RR 320 samples at 250 Hz"),
+    Entry("", "p9", labels=(0,), reason="too short: 1.00 s"),
+    Entry("", "p1", labels=(0,), reason="NaN samples"),
+    Entry("", "s4", reason="no label: empty"),
+    Entry("", "p8", labels=(0, 3), reason="NaN samples"),
 )
 
 

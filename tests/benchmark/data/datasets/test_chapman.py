@@ -109,9 +109,9 @@ def test_rows_of_diagnostics(tmp_path: Path) -> None:
     pd.DataFrame(rows, columns=["FileName", "Rhythm", "Beat"]).to_excel(tmp_path / "Diagnostics.xlsx", index=False)
     listing = Chapman(tmp_path).listing()
     assert [(entry.recording, entry.labels, entry.statements) for entry in listing.entries] == [
-        ("MUSE_1", (0,), ("SB", "NONE")),
-        ("MUSE_2", (1,), ("AF", "APB", "VPB")),
-        ("MUSE_3", (), ()),
+        ("MUSE_1", (0,), "SB\nNONE"),
+        ("MUSE_2", (1,), "AF\nAPB\nVPB"),
+        ("MUSE_3", (), ""),
     ]
     assert dict(listing.skipped) == {"": "no identifier: ''", "MUSE_6": "listed twice; keep one row: 2 rows differ"}
 

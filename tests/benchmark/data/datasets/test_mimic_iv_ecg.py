@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.data.datasets.base import NO_FOLD
 from benchmark.data.datasets.mimic_iv_ecg import MIMICIVECG
 
 REPORTS = [f"report_{line}" for line in range(18)]
@@ -35,7 +36,7 @@ def test_a_partial_copy_is_a_smaller_corpus(tmp_path: Path):
     dataset = mimic(tmp_path, RECORDS, [REPORT])
     listing = dataset.listing()
     first, second = listing.entries
-    assert (first.recording, first.patient, first.labels, first.fold) == ("40689238", "10000032", (), None)
+    assert (first.recording, first.patient, first.labels, first.fold) == ("40689238", "10000032", (), NO_FOLD)
     assert first.report == "Sinus rhythm. Normal ECG. end"
     assert (second.patient, second.report) == ("10000032", "")
     assert [path.name for path in dataset.files(first)] == ["40689238.hea", "40689238.dat"]

@@ -41,7 +41,7 @@ def test_a_row_becomes_an_entry(tmp_path: Path):
     assert (entry.recording, entry.patient, entry.fold) == ("7", "15709", 3)
     assert (entry.report, entry.path) == ('a, "b"\nc', "records500/00000/00007_hr")
     assert entry.labels == (4, 1)  # likelihood 0 counts, MI once
-    assert entry.statements == ("LVH", "IMI", "AMI", "SR")
+    assert entry.statements.splitlines() == ["LVH", "IMI", "AMI", "SR"]
     assert [path.name for path in dataset.files(entry)] == ["00007_hr.hea", "00007_hr.dat"]
 
 
@@ -54,7 +54,7 @@ def test_a_row_becomes_an_entry(tmp_path: Path):
         ({"scp_codes": "{}"}, {"labels": ()}),
         ({"patient_id": "1.57E+04"}, "patient's number shortened by a spreadsheet"),
         ({"scp_codes": "{'IMI': 1, 'XYZ': 0}"}, "scp_codes are no known codes: "),
-        ({"strat_fold": ""}, {"fold": None}),
+        ({"strat_fold": ""}, {"fold": -1}),
     ],
 )
 def test_an_odd_row_is_read_right_or_a_counted_skip(
