@@ -43,7 +43,7 @@ from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder, SignalFormat
 from methods.in_memory import FunctionOfArrays, ObjectEncoder, known_by_name, object_encoder
 from methods.twins import twin_of
-from reports import Results
+from reports.answer import RunResults
 from reports.results import run_of
 
 ARRAYS = "arrays"
@@ -74,7 +74,7 @@ def evaluate(
     device: str = "auto",
     jobs: int = 1,
     progress: bool = True,
-) -> Results:
+) -> RunResults:
     """Judge encoders on labelled ECGs beside baselines; return scores with their statistics, per recording.
 
     encoders: one, or name -> one, of
@@ -153,7 +153,7 @@ def flags(values: Mapping[str, Sequence[Any]]) -> Iterator[str]:
             yield from (flag, *words)
 
 
-def run(arguments: Namespace) -> Results:
+def run(arguments: Namespace) -> RunResults:
     """Run the missing part of a grid and return its results. Raises ConfigError and DatasetError before any work."""
     console = open_console()
     request = request_of(arguments, console)
@@ -167,7 +167,7 @@ def run(arguments: Namespace) -> Results:
     if failures:
         first = next(iter(whole.failures.values())).line
         warnings.warn(f"{failures} tasks failed, the first: {first}; the same call tries them again", stacklevel=3)
-    return Results.of(whole, RECORDING)
+    return RunResults.of(whole, RECORDING)
 
 
 def row_of(

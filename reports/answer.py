@@ -1,7 +1,7 @@
-"""Results as Python code holds them: a run, and on demand the statistics, sentences, table and figure of its report.
+"""Results as Python code holds them: the statistics, sentences, table and figure of a report, on demand.
 
     results = load("runs")              # or what `evaluate` and `compare_predictions` return
-    results.scores                      # a line per stored number
+    results.scores                      # of a run: a line per stored number
     results.pairs()                     # a line per pair of rows: difference, interval and tests
     results.verdict()                   # what may be said of them
     results.figure()                    # Matplotlib axes
@@ -11,6 +11,7 @@ All of it comes from the functions of the report, so that both say the same.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING, Self
 import pandas as pd
 
 from benchmark.results.names import UNIT_OF_PROTOCOL
-from reports.build import TestedTables, build_report, tested_tables
+from benchmark.results.store import Plan
+from reports.build import TestedTables, build_report, table_files, tested_tables
 from reports.comparison import RowComparison
 from reports.inference import judged
 from reports.latex import latex_file
@@ -30,16 +32,15 @@ from reports.load import load_run
 from reports.page import HTML, PAGE, blocks
 from reports.results import Run
 from reports.score_tables import Table, to_markdown, wide
-from reports.words import counted, labels_text
+from reports.words import write_files
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas.io.formats.style import Styler
 
 
-@dataclass(frozen=True, repr=False)
-class Results(Run):
-    """A run, and what is said of it. Statistics are computed when they are first asked for.
+class Results(ABC):
+    """Tables with their statistics, and what is said of them, of a run or of anyone's predictions.
 
     The argument `table` of its methods is a name of `tables`, by default the first: the comparison of the first
     evaluation. A name that is none of them raises ValueError.
@@ -51,27 +52,23 @@ class Results(Run):
     True
     """
 
-    unit: str = ""
-    """Unit that is scored, 'heartbeat' or 'recording'; '' for that of the run's protocol (paper, strict)."""
+    plan: Plan
+    """Titles of the rows, and the protocol by whose headline they are compared."""
+    unit: str
+    """Unit that is scored, 'heartbeat' or 'recording'."""
 
-    @classmethod
-    def of(cls, run: Run, unit: str = "") -> Self:
-        """Return a run as results, scored per `unit`."""
-        fields = {name: getattr(run, name) for name in Run.__dataclass_fields__}
-        default = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
-        return cls(**fields, unit=unit or default)
-
-    @cached_property
-    def _tested(self) -> TestedTables:
-        return tested_tables(self, [self.unit], ())
+    @property
+    @abstractmethod
+    def tested(self) -> TestedTables:
+        """Tables and statistics."""
 
     @property
     def tables(self) -> list[str]:
         """Names of the tables: an evaluation and a unit, e.g. 'linear-recording', then ablations and sweeps."""
-        return [table.name for table in self._tested.tables]
+        return [table.name for table in self.tested.tables]
 
     def _table(self, name: str | None) -> Table:
-        for table in self._tested.tables:
+        for table in self.tested.tables:
             if name in (None, table.name):
                 return table
         names = ", ".join(self.tables) or "none"
@@ -81,13 +78,13 @@ class Results(Run):
         """Return a line per pair of rows, dataset, metric and label share: difference, intervals and p values.
 
         The columns are those of pairwise.csv, differences as shares of 1, with `significant`, `beyond` the margin and
-        `equivalent`; the dataset '' is the mean over datasets, the headline.
+        `equivalent`; the metric 'overall' is the mean over datasets, the headline.
         """
-        return judged(self._tested.pairs[self._table(table).name])
+        return judged(self.tested.pairs[self._table(table).name])
 
     def intervals(self, table: str | None = None) -> pd.DataFrame:
         """Return a line per row, dataset, metric and label share: mean and 95 % interval, as shares of 1."""
-        return self._tested.intervals[self._table(table).name]
+        return self.tested.intervals[self._table(table).name]
 
     def verdict(self, table: str | None = None) -> list[str]:
         """Return the sentences of the report: the answers, what they rest on, differences at each label share."""
@@ -97,8 +94,8 @@ class Results(Run):
     def table(self, table: str | None = None) -> Styler:
         """Return the table as a pandas Styler, a block of rows per label share, best numbers bold."""
         chosen = self._table(table)
-        shares = {labels_text(ratio): wide(chosen, ratio, HTML) for ratio in chosen.layout.ratios}
-        whole = pd.concat(shares, names=["labels"])
+        blocks = {share: wide(chosen, ratio, HTML) for ratio, share in chosen.shares.items()}
+        whole = pd.concat(blocks, names=["labels"])
         return whole.style.set_caption(escape(chosen.title))
 
     def to_markdown(self, table: str | None = None) -> str:
@@ -118,17 +115,58 @@ class Results(Run):
         from reports.axes import axes_of_differences  # here, because matplotlib loads slowly
         from reports.figures import style_of
 
-        evaluation = self._table(table).layout.evaluation
-        comparison = self._tested.comparisons.get((evaluation, self.unit))
+        chosen = self._table(table)
+        comparison = self.tested.comparisons.get((chosen.layout.evaluation, self.unit))
         if comparison is None or comparison.differences.empty:
-            raise ValueError("there is no difference to draw: one row alone, or no finished cells")
+            raise ValueError("there is no difference to draw: one row alone, or no scores with an interval")
         shares = sorted(set(comparison.differences["ratio"]))
         share = shares[0] if ratio is None else ratio
         if share not in shares:
             there = ", ".join(map(str, shares))
             raise ValueError(f"no label share {ratio}; there are {there}")
         shown = RowComparison(*(frame[frame["ratio"] == share] for frame in comparison))
-        return axes_of_differences(shown, style_of(self.plan), ax)
+        return axes_of_differences(shown, style_of(self.plan), chosen.shares[share], ax)
+
+    def save(self, out: str | Path) -> Path:
+        """Write tables and statistics as results.md, .tex, .csv, intervals.csv and pairwise.csv; return the first."""
+        return write_files(Path(out), table_files(self.tested))[0]
+
+    def __repr__(self) -> str:
+        lines = [f"Tables: {', '.join(self.tables) or 'none'}"]
+        for table in self.tested.tables[:1]:
+            lines += [*self.verdict(), *table.footers]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return sentences, blocks and notes of each table for a notebook; names are escaped."""
+        parts = []
+        for table in self.tested.tables:
+            parts.append(f"<h4>{escape(table.title)}</h4>")
+            parts += [f"<p>{escape(line)}</p>" for line in table.verdict.lines]
+            for title, block in blocks(table).items():
+                parts.append(f"<p><b>{escape(title)}</b></p>{block}")
+            for mark, text in table.footnotes.items():
+                parts.append(f"<small><sup>{mark}</sup> {escape(text)}</small><br>")
+        return "".join(parts) or escape(repr(self))
+
+
+@dataclass(frozen=True, repr=False)
+class RunResults(Results, Run):
+    """A run, and what is said of it. Statistics are computed when they are first asked for."""
+
+    unit: str = ""
+
+    @classmethod
+    def of(cls, run: Run, unit: str = "") -> Self:
+        """Return a run as results, scored per `unit`; '' for that of the run's protocol (paper, strict)."""
+        fields = {name: getattr(run, name) for name in Run.__dataclass_fields__}
+        default = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
+        return cls(**fields, unit=unit or default)
+
+    @cached_property
+    def tested(self) -> TestedTables:
+        """Tables and statistics."""
+        return tested_tables(self, [self.unit], ())
 
     def save(self, out: str | Path, further: Sequence[str] = ()) -> Path:
         """Write the whole report, as the command `report` does, and return its page. further: other metrics."""
@@ -144,30 +182,8 @@ class Results(Run):
         compute = resolve_name("benchmark.cli.verify:verify")  # here and by name, because it loads torch and this room
         return self.of(compute(self, cells, Path(again)), self.unit)
 
-    def __repr__(self) -> str:
-        plan = self.plan
-        cells = counted(len(plan.cells), "cell")
-        rows = counted(len(plan.variants), "row")
-        datasets = counted(len(plan.datasets), "dataset")
-        lines = [f"Results of {self.name}: {len(self.finished)} of {cells}, {rows}, {datasets}"]
-        if self.tables:
-            lines += self.verdict()
-        return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        """Return sentences, blocks and notes of each table for a notebook; names are escaped."""
-        parts = []
-        for table in self._tested.tables:
-            parts.append(f"<h4>{escape(table.title)}</h4>")
-            parts += [f"<p>{escape(line)}</p>" for line in table.verdict.lines]
-            for title, block in blocks(table).items():
-                parts.append(f"<p><b>{escape(title)}</b></p>{block}")
-            for mark, text in table.footnotes.items():
-                parts.append(f"<small><sup>{mark}</sup> {escape(text)}</small><br>")
-        return "".join(parts) or escape(repr(self))
-
-
-def load(sources: str | Path | Sequence[str | Path], unit: str = "") -> Results:
+def load(sources: str | Path | Sequence[str | Path], unit: str = "") -> RunResults:
     """Load the results of runs: folders and archives, each with @KEY of a plan or @all if not the latest is meant.
 
     Several are put together where their settings and data are the same; `messages` names the others. unit: 'heartbeat'
@@ -176,4 +192,4 @@ def load(sources: str | Path | Sequence[str | Path], unit: str = "") -> Results:
     >>> load_results("runs").scores["metric"].unique().tolist()
     ['acc', 'auroc', 'balanced_accuracy', 'f1', 'f1_chosen']
     """
-    return Results.of(load_run(sources), unit)
+    return RunResults.of(load_run(sources), unit)

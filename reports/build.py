@@ -100,14 +100,9 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     costs = costs_table(results)
     retrieval = retrieval_of(results, units[0])
     problems += retrieval.problems
-    contents = {
-        "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tested.tables)),
-        "results.tex": latex_file(tested.tables),
-        "results.csv": to_csv(tested.tables),
+    contents = table_files(tested) | {
         "cells.csv": cells_csv(results),
         "choices.csv": csv(choices(results)),
-        "intervals.csv": csv(joined(tested.intervals)),
-        "pairwise.csv": csv(joined(tested.pairs)),
         "classes.csv": csv(classes),
         "costs.csv": csv(costs),
     }
@@ -163,6 +158,17 @@ def tested_tables(results: Run, units: Sequence[str], further: Sequence[str]) ->
             tested.pairs[table.name] = statistics.pairs
             tested.pairs[f"{table.name}-baselines"] = statistics.against_baselines
     return tested
+
+
+def table_files(tested: TestedTables) -> dict[str, str]:
+    """Return the files of tables and statistics, by name."""
+    return {
+        "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tested.tables)),
+        "results.tex": latex_file(tested.tables),
+        "results.csv": to_csv(tested.tables),
+        "intervals.csv": csv(joined(tested.intervals)),
+        "pairwise.csv": csv(joined(tested.pairs)),
+    }
 
 
 def csv(frame: pd.DataFrame) -> str:

@@ -12,7 +12,6 @@ from textwrap import wrap
 
 from benchmark.results.names import OVERALL
 from reports.score_tables import LATEX, Table, wide
-from reports.words import labels_text
 
 MOST_COLUMNS = 9
 """Columns of scores that stand beside the headline on the page of a two-column article, in letters of 7 points."""
@@ -56,13 +55,13 @@ def latex_table(table: Table, metrics: Sequence[str], label: str, caption: str, 
     columns = [*product(table.groups, metrics)]
     if metrics[0] in table.layout.headline.metrics[:1]:
         columns.insert(0, ("", OVERALL))
-    blocks = {ratio: wide(table, ratio, LATEX, columns) for ratio in table.layout.ratios}
-    headings = blocks[table.layout.ratios[0]].columns.get_level_values(1)
+    blocks = {share: wide(table, ratio, LATEX, columns) for ratio, share in table.shares.items()}
+    headings = next(iter(blocks.values())).columns.get_level_values(1)
     rows = [[""] * (len(columns) - len(table.groups) * len(metrics)), ["Method", *headings]]
     rows[0] += [heading(title, len(metrics)) for title in table.groups.values()]
     lines = [r"\toprule", " & ".join(["", *rows[0]]) + r" \\", " & ".join(rows[1]) + r" \\"]
-    for ratio, block in blocks.items():
-        lines += [r"\midrule", rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{{LATEX.text(labels_text(ratio))}}} \\"]
+    for share, block in blocks.items():
+        lines += [r"\midrule", rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{{LATEX.text(share)}}} \\"]
         lines += [" & ".join(row) + r" \\" for row in block.reset_index().to_numpy().tolist()]
     text = "\n".join([*lines, r"\bottomrule"])
     marks = {LATEX.mark.format(mark): LATEX.text(f" {note}.") for mark, note in table.footnotes.items()}

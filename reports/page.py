@@ -17,7 +17,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from reports.footers import warnings
 from reports.results import Run
 from reports.score_tables import DASH, Style, Table, wide
-from reports.words import labels_text
 
 if TYPE_CHECKING:
     from reports.figures import Figure
@@ -89,9 +88,9 @@ def answers(table: Table, figures: Sequence[Figure]) -> list[Answer]:
 def blocks(table: Table) -> dict[str, str]:
     """Return title -> scores of each label share."""
     texts = {}
-    for ratio in table.layout.ratios:
+    for ratio, share in table.shares.items():
         block = wide(table, ratio, HTML)
-        texts[labels_text(ratio)] = block.to_html(escape=False, border=0, index_names=False)
+        texts[share] = block.to_html(escape=False, border=0, index_names=False)
     return texts
 
 

@@ -49,6 +49,8 @@ class Table:
     layout: Layout
     scores: pd.DataFrame
     """One line per number: `CSV_COLUMNS`, and `baseline`, `mark`. n, planned: seeds in the mean (Overall: columns)."""
+    shares: Mapping[float, str]
+    """Label ratio -> heading of its block, from the top."""
     groups: Mapping[str, str]
     """Dataset -> title, in column order."""
     headings: Mapping[tuple[str, str], str]
@@ -108,6 +110,7 @@ def make_table(results: Run, layout: Layout, unit: str, statistics: TableStatist
         title=title,
         layout=layout,
         scores=scores,
+        shares={ratio: labels_text(ratio) for ratio in layout.ratios},
         groups={dataset: title for dataset, title in plan.titles.items() if dataset in shown},
         headings={(dataset, "f1"): marks[text] for dataset, text in unlabelled.items()},
         footnotes={mark: text for text, mark in marks.items()},
@@ -307,7 +310,7 @@ def number_text(score: Mapping[Any, Any], style: Style) -> str:
         text = style.bold.format(text)
     if not np.isnan(score["std_percent"]):
         text += style.spread.format(f"{score['std_percent']:.1f}")
-    if score["metric"] == OVERALL and score["low_percent"] < score["high_percent"]:
+    if not score["dataset"] and score["low_percent"] < score["high_percent"]:
         text += style.interval.format(f"{score['low_percent']:.1f}", f"{score['high_percent']:.1f}")
     if score["tie"]:
         text += style.tie
@@ -356,11 +359,11 @@ def to_markdown(table: Table) -> str:
     """Write heading, answer of the verdict, caption, one table per label ratio, notes."""
     text = MARKDOWN.text
     parts = [f"## {text(table.title)}", *map(text, table.verdict.lines), text(table.caption())]
-    for ratio in table.layout.ratios:
+    for ratio, share in table.shares.items():
         block = wide(table, ratio, MARKDOWN)
         block.columns = [" ".join(column).strip() for column in block.columns]
         align = ["left"] + ["right"] * len(block.columns)
-        parts.append(f"### {labels_text(ratio)}")
+        parts.append(f"### {share}")
         parts.append(block.to_markdown(disable_numparse=True, colalign=align))
     if table.footnotes:
         notes = [f"<sup>{mark}</sup> {text(note)}" for mark, note in table.footnotes.items()]

@@ -70,7 +70,6 @@ OWNERS = {
         "reports/looks.py",
         "reports/axes.py",
         "reports/answer.py",
-        "reports/opinion.py",
         "benchmark/cli/data.py",
     ),
     "torch.utils.tensorboard": ("benchmark/run/pretraining.py",),

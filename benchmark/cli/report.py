@@ -16,12 +16,11 @@ from benchmark.config.errors import ConfigError
 from benchmark.results.files import Damaged
 from benchmark.results.store import NoResults, PlannedCell
 from benchmark.screen import Console, note
-from reports import Results
+from reports.answer import RunResults
 from reports.build import build_report, pretrainings_table
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
 from reports.footers import warnings
 from reports.load import load_run, pack
-from reports.opinion import tables_of, write_opinion
 from reports.page import PAGE
 from reports.results import Run
 from reports.score_tables import DASH, Style, Table, wide
@@ -43,7 +42,7 @@ def report(arguments: Namespace, console: Console) -> int:
     cannot be used.
     """
     if arguments.predictions:
-        show_opinion(arguments, console)
+        show_predictions(arguments, console)
         return OK
     if arguments.rows:
         raise ConfigError("--with stands beside --predictions FILE")
@@ -81,7 +80,7 @@ def write_tables(arguments: Namespace, sources: Sequence[str], console: Console)
     unit = None if arguments.unit == "both" else arguments.unit
     results = runs[0]
     if arguments.verify:
-        results = Results.of(results).verify(arguments.verify, arguments.out / AGAIN)
+        results = RunResults.of(results).verify(arguments.verify, arguments.out / AGAIN)
     if arguments.compare:
         show_comparison(compare(results, runs[1], unit), arguments.out, console)
     elif arguments.beside:
@@ -94,7 +93,7 @@ def write_tables(arguments: Namespace, sources: Sequence[str], console: Console)
         note(console, f"wrote {arguments.archive}: plan, rows, predictions, pretraining records, {weights}no signals")
 
 
-def show_opinion(arguments: Namespace, console: Console) -> None:
+def show_predictions(arguments: Namespace, console: Console) -> None:
     """Print the statistics of predictions and write their files. Raises ConfigError."""
     names = ["archive", "beside", "compare", "unit", "verify"]
     rows = None
@@ -105,15 +104,15 @@ def show_opinion(arguments: Namespace, console: Console) -> None:
     if any(getattr(arguments, name) for name in names):
         raise ConfigError(f"--predictions FILE takes --with, --scores and --out, none of --{', --'.join(names)}")
     try:
-        opinion = second_opinion(arguments.predictions, arguments.scores, rows)
+        results = second_opinion(arguments.predictions, arguments.scores, rows)
     except ValueError as problem:
         raise ConfigError(str(problem)) from None
-    for title, table in tables_of(opinion, PLAIN).items():
-        note(console, f"{title}\n\n{table.to_markdown(tablefmt='simple', disable_numparse=True)}\n")
-    for line in opinion.notes:
+    (table,) = results.tested.tables
+    block = wide(table, 1.0, PLAIN).droplevel(0, axis="columns")
+    note(console, f"{table.title}\n\n{block.to_markdown(tablefmt='simple', disable_numparse=True)}\n")
+    for line in (*results.verdict(), *table.footers):
         note(console, line)
-    for file in write_opinion(opinion, arguments.out):
-        note(console, f"wrote {file}")
+    note(console, f"Every table and column: {results.save(arguments.out / 'second-opinion')}")
 
 
 def predicted_by(results: Run, words: Sequence[str]) -> pd.DataFrame:

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports import Results, load
+from reports import load
 from reports.build import build_report
-from reports.opinion import Opinion
 from tests.reports.conftest import Scatter, simulated_predictions
 
 
@@ -102,9 +101,3 @@ def test_a_verdict_answers_against_the_untrained_encoder_as_against_a_baseline(
     untrained, baselines, *_ = replace(results, plan=replace(results.plan, roles=roles)).verdict()
     assert against_random in untrained
     assert against_baseline in baselines
-
-
-def test_what_predictions_give_has_the_methods_of_results() -> None:
-    methods = [name for name, value in vars(Opinion).items() if callable(value) and not name.startswith("_")]
-    assert methods
-    assert set(methods) <= set(dir(Results))

@@ -48,18 +48,17 @@ def test_exported_predictions_get_the_statistics_of_their_run(
     ours = statistics_of(results, layout, "recording")
     theirs = second_opinion(exported(results, tmp_path / "theirs.csv"), further=["auprc", "brier"])
     for one, other, index in (
-        (ours.pairs, theirs.tested, ["metric", "first", "second"]),
-        (ours.intervals, theirs.scores, ["metric", "variant"]),
+        (ours.pairs, theirs.pairs(), ["metric", "first", "second"]),
+        (ours.intervals, theirs.intervals(), ["metric", "variant"]),
     ):
         here = one[one["dataset"] == "ptb-xl"].set_index(index).drop(columns=["unit", "ratio", "dataset"])
-        here = here.drop(columns=["p_beyond", "p_equivalent"], errors="ignore")  # of the headline alone
         there = other.set_index(index).loc[here.index, here.columns]
         pd.testing.assert_frame_equal(there, here, rtol=1e-5, atol=1e-9)
     uneven = pd.read_csv(tmp_path / "theirs.csv").query("model != 'pmq' or seed != 41")
     uneven.to_csv(tmp_path / "uneven.csv", index=False)
     for name, is_uneven in (("theirs", False), ("uneven", seeds == 3)):
-        notes = second_opinion(tmp_path / f"{name}.csv").notes
-        assert any("Not every model has every seed" in note for note in notes) == is_uneven
+        text = repr(second_opinion(tmp_path / f"{name}.csv"))
+        assert ("Not every model has every seed" in text) == is_uneven
 
 
 def test_rows_of_a_store_stand_beside_predictions_without_seeds(
@@ -74,14 +73,14 @@ def test_rows_of_a_store_stand_beside_predictions_without_seeds(
     results = load(root)
     tenth = [cell for cell in results.plan.cells if cell.ratio == 0.1]
     results.predicted(tenth).query("model != 'MOCO'").to_csv(tmp_path / "rows.csv", index=False)
-    expected = second_opinion(tmp_path / "rows.csv").tested.set_index("metric")
+    expected = second_opinion(tmp_path / "rows.csv").pairs().set_index("metric")
     theirs = results.predicted(tenth).query("model == 'MOCO' and seed == 0").assign(model="theirs")
     theirs[["recording", "patient", "class", "label", "score", "model"]].to_csv(tmp_path / "theirs.csv", index=False)
     flags = ["--results", str(root), "--predictions", str(tmp_path / "theirs.csv"), "--out", str(tmp_path)]
     assert main(["report", *flags, "--with", "random", "PMQ"]) == 2
     assert "add ratio" in capsys.readouterr().err
     assert main(["report", *flags, "--with", "random", "PMQ", "10 %"]) == 0
-    pairs = pd.read_csv(tmp_path / "second-opinion-pairs.csv")
+    pairs = pd.read_csv(tmp_path / "second-opinion" / "pairwise.csv")
     ours = pairs[pairs["second"] == "PMQ"].set_index("metric")
     assert ours["difference"].to_dict() == pytest.approx(expected["difference"].to_dict(), rel=1e-5)
     assert {*zip(pairs["first"], pairs["second"], strict=True)} == {
@@ -106,12 +105,13 @@ def test_the_example_of_the_page_has_its_tables(
     Path("theirs.csv").write_text(PREDICTIONS)
     assert main(["report", "--predictions", "theirs.csv"]) == 0
     assert "Models: 2, seeds: 1, classes: 1, recordings: 4, patients: 3." in capsys.readouterr().out
-    pairs = pd.read_csv("out/second-opinion-pairs.csv").set_index("metric")["difference"]
-    assert pairs.to_dict() == pytest.approx({"f1": -0.5, "auroc": -0.25, "acc": -0.5})
-    assert "| theirs " in Path("out/second-opinion.md").read_text()
-    assert "\\begin{tabular}" in Path("out/second-opinion.tex").read_text()
+    pairs = pd.read_csv("out/second-opinion/pairwise.csv").set_index("metric")["difference"]
+    assert pairs.to_dict() == pytest.approx({"f1": -0.5, "auroc": -0.25, "overall": -0.25, "acc": -0.5})
+    assert "| theirs " in Path("out/second-opinion/results.md").read_text()
+    assert "\\begin{tabular}" in Path("out/second-opinion/results.tex").read_text()
     Path("theirs.csv").write_text(PREDICTIONS.replace("0.9", "9"))  # no probabilities
-    assert set(second_opinion(Path("theirs.csv"), further=["auprc", "brier"]).tested["metric"]) == {"auroc", "auprc"}
+    pairs = second_opinion(Path("theirs.csv"), further=["auprc", "brier"]).pairs()
+    assert set(pairs["metric"]) == {"auroc", "overall", "auprc"}
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,12 @@ def test_classes_that_say_little_are_alike_for_all_models(tmp_path: Path) -> Non
     file = tmp_path / "theirs.csv"
     pd.DataFrame(lines, columns=["recording", "patient", "class", "label", "score", "model"]).to_csv(file, index=False)
     opinion = second_opinion(file)
-    f1 = opinion.scores.set_index(["metric", "variant"])["mean"]["f1"]
+    f1 = opinion.intervals().set_index(["metric", "variant"])["mean"]["f1"]
     assert f1["one"] == f1["two"]
-    assert [note.partition(" ")[0] for note in opinion.notes if "positive recording" in note] == ["Class", "VT:"]
+    assert [note.partition(" ")[0] for note in repr(opinion).splitlines() if "positive recording" in note] == [
+        "Class",
+        "VT:",
+    ]
 
 
 def predictions(file: Path, patient: Callable[[int], str], recording: str = "r{}", model: str = "ours") -> Path:
@@ -190,20 +193,20 @@ def predictions(file: Path, patient: Callable[[int], str], recording: str = "r{}
 def test_patients_of_predictions_are_judged_as_those_of_a_card_s_table(
     patient: Callable[[int], str], people: int, note: str, tmp_path: Path
 ) -> None:
-    notes = second_opinion(predictions(tmp_path / "theirs.csv", patient)).notes
-    assert notes[0].endswith(f"recordings: 12, patients: {people}.")
-    assert any(note in line for line in notes)
-    assert note or not any("column patient" in line for line in notes)
+    notes = repr(second_opinion(predictions(tmp_path / "theirs.csv", patient)))
+    assert f"recordings: 12, patients: {people}." in notes
+    assert note in notes
+    assert note or "column patient" not in notes
 
 
 def test_names_in_two_spellings_are_one(tmp_path: Path) -> None:
     file = predictions(tmp_path / "theirs.csv", "p{}".format, recording="b'r{}'", model="ou\u200brs")
     opinion = second_opinion(file)
-    assert set(opinion.scores["variant"]) == {"theirs", "ours"}
-    assert any("12 texts of the column recording are written in several ways" in line for line in opinion.notes)
+    assert set(opinion.intervals()["variant"]) == {"theirs", "ours"}
+    assert "12 texts of the column recording are written in several ways" in repr(opinion)
     content = file.read_text(encoding="utf-8").replace(",", ";").replace("0.", "0,")
     file.write_text(f"sep=;\n{content}", encoding="utf-16")
-    pd.testing.assert_frame_equal(second_opinion(file).scores, opinion.scores)
+    pd.testing.assert_frame_equal(second_opinion(file).intervals(), opinion.intervals())
 
 
 def lines_of(scores: dict[tuple[str, int], list[float]], **columns: str) -> pd.DataFrame:
@@ -228,11 +231,11 @@ def test_a_model_with_logits_or_decisions_takes_nothing_from_the_others(tmp_path
     scores = {("a", 1): random.random(8), ("b", 1): 9 * random.normal(size=8), ("c", 1): [0.0, 1.0, 0, 1, 1, 1, 0, 0]}
     lines_of(scores).to_csv(tmp_path / "scores.csv", index=False)  # type: ignore[arg-type]
     opinion = second_opinion(tmp_path / "scores.csv")
-    assert opinion.scores.groupby("metric")["variant"].agg(list).to_dict() == {
-        "acc": ["a", "c"], "auroc": ["a", "b", "c"], "f1": ["a", "c"],
+    assert opinion.intervals().groupby("metric")["variant"].agg(list).to_dict() == {
+        "acc": ["a", "c"], "auroc": ["a", "b", "c"], "f1": ["a", "c"], "overall": ["a", "b", "c"],
     }  # fmt: skip
-    assert "Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out: b." in opinion.notes
-    assert "c: every score is 0 or 1, so its AUROC is that of decisions, not of probabilities." in opinion.notes
+    assert "Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out: b." in repr(opinion)
+    assert "c: every score is 0 or 1, so its AUROC is that of decisions, not of probabilities." in repr(opinion)
     lines_of(scores | {("a", 2): 9 * random.normal(size=8)}).to_csv(tmp_path / "mixed.csv", index=False)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"mixed\.csv: model a has scores between 0 and 1 in some seeds"):
         second_opinion(tmp_path / "mixed.csv")
@@ -244,8 +247,8 @@ def test_seeds_are_paired_where_a_column_says_so(tmp_path: Path) -> None:
     for columns, paired in (({}, False), ({"paired": "yes"}, True)):
         lines_of(scores, **columns).to_csv(tmp_path / "scores.csv", index=False)  # type: ignore[arg-type]
         opinion = second_opinion(tmp_path / "scores.csv")
-        pair = opinion.tested.set_index("metric").loc["auroc"]
-        assert any("are not paired" in note for note in opinion.notes) != paired
+        pair = opinion.pairs().set_index("metric").loc["auroc"]
+        assert ("are not paired" in repr(opinion)) != paired
         by_model = []
         for model, seeds in (("a", 4), ("b", 3)):
             by_model.append([roc_auc_score([0, 1] * 4, scores[model, seed]) for seed in range(seeds)])
@@ -257,6 +260,7 @@ def test_seeds_are_paired_where_a_column_says_so(tmp_path: Path) -> None:
         assert pair["seeds_se"] == pytest.approx(expected)
 
 
+@pytest.mark.draws
 def test_a_frame_is_compared_as_its_file(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
@@ -270,7 +274,8 @@ def test_a_frame_is_compared_as_its_file(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "scores.csv", index=False)
     compared = compare_predictions(frame)
     pd.testing.assert_frame_equal(compared.pairs(), second_opinion(tmp_path / "scores.csv").pairs())
-    assert compared.verdict()[0].startswith("ours minus theirs in AUROC, points: ")
+    assert compared.verdict()[0].startswith("AUROC, differences in points: ")
+    assert compared.figure().get_title() == "All recordings"
     assert "ours" in compared.table().to_html()
 
 

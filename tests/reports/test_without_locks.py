@@ -46,7 +46,7 @@ def test_a_store_is_reported_without_locks(
     assert (tmp_path / "out" / "report.html").is_file()
     (tmp_path / "theirs.csv").write_text(PREDICTIONS)
     assert command("report", "--predictions", "theirs.csv").returncode == 0
-    assert (tmp_path / "out" / "second-opinion.md").is_file()
+    assert (tmp_path / "out" / "second-opinion" / "results.md").is_file()
 
 
 def test_a_run_without_locks_is_refused_in_one_line(
