@@ -139,7 +139,9 @@ def identity_directions(x: Floats, train: Windows) -> Floats:
 def fit_regression(x: Floats, target: Ints, strength: float, multi: bool) -> Callable[[Floats], Floats]:
     """Fit one softmax regression, or one binary regression per class, of (n, K) and (n, C).
 
-    Returns a function of features (n, K) that gives class probabilities (n, C), 0 without a labelled window.
+    Returns a function of features (n, K) that gives class probabilities (n, C), 0 without a labelled window. Features are
+    correlated, so that L-BFGS with scikit-learn's tolerance stops up to .6 of a probability from the optimum; Newton's
+    method comes within .001. Its matrix has all classes of a softmax at once, where a smaller tolerance stands for it.
     """
     from sklearn.dummy import DummyClassifier  # here, because it loads slowly
     from sklearn.linear_model import LogisticRegression
@@ -148,18 +150,18 @@ def fit_regression(x: Floats, target: Ints, strength: float, multi: bool) -> Cal
     from sklearn.preprocessing import StandardScaler
 
     y = target if multi else target.argmax(axis=1)  # (n, C) or (n,)
-    regression = LogisticRegression(C=strength, max_iter=1000)
+    regression = LogisticRegression(C=strength, max_iter=10_000, tol=1e-6)
     if multi:
-        regression = OneVsRestClassifier(regression)
+        regression = OneVsRestClassifier(LogisticRegression(C=strength, solver="newton-cholesky"))
     elif len(np.unique(y)) == 1:
         regression = DummyClassifier()
     with warnings.catch_warnings(action="ignore"):  # of classes that no window has, or all have
-        model = make_pipeline(StandardScaler(), regression).fit(x, y)
+        model = make_pipeline(StandardScaler(), regression).fit(x.astype(np.float64), y)
 
     def probe(x: Floats) -> Floats:
         probability = np.zeros((len(x), target.shape[1]), np.float32)  # (n, C)
         if len(x):
-            probability[:, model.classes_] = model.predict_proba(x)
+            probability[:, model.classes_] = model.predict_proba(x.astype(np.float64))
         return probability
 
     return probe
