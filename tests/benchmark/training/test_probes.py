@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -23,6 +24,7 @@ from benchmark.training.probes import (
     EvaluationCache,
     erased_probe,
     features,
+    fit_regression,
     identity_directions,
     knn_probe,
     linear_probe,
@@ -109,11 +111,34 @@ def test_the_first_best_number_of_neighbours_is_taken(
 def test_it_is_a_logistic_regression_on_standardised_features(encoder: Dilated, make_task: MakeTask) -> None:
     task = make_task(THREE * 4, THREE, THREE * 2, noise=2.0)
     train, test = (features(encoder, side.signal, "float32") for side in (task.train, task.test))
-    expected = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(train, [0, 1, 2] * 4).predict_proba(test)
+    train, test = train.astype(np.float64), test.astype(np.float64)
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, tol=1e-8)).fit(train, [0, 1, 2] * 4)
+    expected = model.predict_proba(test)
     first, again = (linear_probe_(encoder, task, 0.1) for _ in range(2))
     np.testing.assert_allclose(first.probability, expected, rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(again.probability, first.probability)
     assert linear_probe_(encoder, make_task(THREE * 4, THREE, [])).probability.shape == (0, 3)
+
+
+@pytest.mark.parametrize("multi", [True, False])
+def test_a_probe_of_correlated_features_is_at_its_optimum(multi: bool) -> None:
+    random = np.random.default_rng(0)
+    causes = random.normal(size=(400, 4))
+    x = (causes @ random.normal(size=(4, 16)) + 0.1 * random.normal(size=(400, 16))).astype(np.float32)
+    target = (causes[:, :3] + random.normal(size=(400, 3)) > 0.5).astype(int)
+    if not multi:
+        target = np.eye(3, dtype=int)[target @ [1, 1, 0]]
+    probability = fit_regression(x, target, 10.0, multi)(x)
+    standardised = StandardScaler().fit_transform(x.astype(np.float64))
+    regression = LogisticRegression(C=10.0, tol=1e-9, max_iter=100_000)  # by L-BFGS, to its end
+    if multi:
+        expected = OneVsRestClassifier(regression).fit(standardised, target).predict_proba(standardised)
+    else:
+        expected = regression.fit(standardised, target.argmax(axis=1)).predict_proba(standardised)
+    np.testing.assert_allclose(probability, expected, atol=2e-3)
+    stopped_early = LogisticRegression(C=10.0).fit(standardised, target[:, 0]).predict_proba(standardised)[:, 1]
+    if multi:
+        assert np.abs(stopped_early - expected[:, 0]).max() > 4e-3
 
 
 def test_the_first_of_the_best_strengths_is_taken(
