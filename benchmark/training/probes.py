@@ -139,9 +139,9 @@ def identity_directions(x: Floats, train: Windows) -> Floats:
 def fit_regression(x: Floats, target: Ints, strength: float, multi: bool) -> Callable[[Floats], Floats]:
     """Fit one softmax regression, or one binary regression per class, of (n, K) and (n, C).
 
-    Returns a function of features (n, K) that gives class probabilities (n, C), 0 without a labelled window. Features are
-    correlated, so that L-BFGS with scikit-learn's tolerance stops up to .6 of a probability from the optimum; Newton's
-    method comes within .001. Its matrix has all classes of a softmax at once, where a smaller tolerance stands for it.
+    Returns a function of features (n, K) that gives class probabilities (n, C), 0 without a labelled window. On
+    correlated features L-BFGS with scikit-learn's tolerance stops far from the optimum, and Newton's method does not. A
+    softmax has all classes in one Hessian matrix of (K C)^2 numbers, so that L-BFGS with a smaller tolerance fits it.
     """
     from sklearn.dummy import DummyClassifier  # here, because it loads slowly
     from sklearn.linear_model import LogisticRegression
