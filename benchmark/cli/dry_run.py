@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -83,32 +83,47 @@ def print_dry_run(request: Request, console: Console, variants: Variants = None)
         if only := vars(arguments).get("only"):
             grid = select_keys(grid, only, Store(results))
         work = missing(grid, Store(results))
-    cells = len(grid.distinct_cells())
-    trained = sum(one.method.trains for one in grid.pretrainings)
-    to_do = sum(one.method.trains for one in work.pretrainings)
-    ratios = ", ".join(f"{ratio:g}" for ratio in config.ratios)
-    shares = f"{ratios} of the labels x seeds {seeds_named(config.seeds)}"
-    note(console, f"config {config.name}: {cells} cells on {trained} pretrainings, at {shares}")
-    if further := ", ".join(rows_of_all_labels(grid, config)):
-        note(console, f"  beside these shares at all labels: {further}")
-    note(console, f"  rows: {', '.join(rows_named(grid))}")
-    unit = config.data.cut().unit_name
-    for name, size in sizes.items():
-        known = "estimated; not prepared yet" if size.recordings else "not there"
-        if name in prepared:
-            known = "counted"
-        note(console, f"  {name}: {size.recordings} recordings, {size.windows} {unit}s ({known})")
     for name in views:
         views[name] = columns.get(name, views[name])
-    if expected := expectation(config, views):
-        note(console, f"  {expected}")
-    cells_to_do = f"{len(work.cells)} of {cells} cells"
-    note(console, f"to do: {cells_to_do}, {to_do} of {trained} pretrainings")
+    for line in plan_lines(config, work, sizes, views, prepared):
+        note(console, line)
     for line in work.damage_lines():
         note(console, line)
     for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)
     return columns
+
+
+def plan_lines(
+    config: Config,
+    work: Work,
+    sizes: Mapping[str, Size],
+    views: Mapping[str, Prepared],
+    prepared: Container[str],
+) -> Iterator[str]:
+    """Yield lines on the grid, its rows, the datasets, the difference that they detect, and what is to do.
+
+    prepared: datasets whose sizes are counted; those of the others are estimated.
+    """
+    grid = work.grid
+    cells = len(grid.distinct_cells())
+    trained = sum(one.method.trains for one in grid.pretrainings)
+    to_do = sum(one.method.trains for one in work.pretrainings)
+    ratios = ", ".join(f"{ratio:g}" for ratio in config.ratios)
+    shares = f"{ratios} of the labels x seeds {seeds_named(config.seeds)}"
+    yield f"config {config.name}: {cells} cells on {trained} pretrainings, at {shares}"
+    if further := ", ".join(rows_of_all_labels(grid, config)):
+        yield f"  beside these shares at all labels: {further}"
+    yield f"  rows: {', '.join(rows_named(grid))}"
+    unit = config.data.cut().unit_name
+    for name, size in sizes.items():
+        known = "estimated; not prepared yet" if size.recordings else "not there"
+        if name in prepared:
+            known = "counted"
+        yield f"  {name}: {size.recordings} recordings, {size.windows} {unit}s ({known})"
+    if expected := expectation(config, views):
+        yield f"  {expected}"
+    yield f"to do: {len(work.cells)} of {cells} cells, {to_do} of {trained} pretrainings"
 
 
 def rows_of_all_labels(grid: Grid, config: Config) -> list[str]:

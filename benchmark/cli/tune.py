@@ -11,7 +11,7 @@ patients for every candidate.
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from random import Random
@@ -76,17 +76,8 @@ def tune(arguments: Namespace, console: Console) -> int:
         candidates = candidates_of(draws, grid, store)
     best = candidates[candidates["chosen"] == 1].to_dict("records")
     chosen = {candidate["method"]: draws[candidate["method"]][candidate["candidate"]] for candidate in best}
-    note(
-        console,
-        f"validation {CRITERIA[config.protocol]} of linear probes at ratio {config.ratios[0]:g}, mean over datasets; C "
-        "is chosen on the same patients, for every candidate alike; no test patient was scored",
-    )
-    for method, hyperparameters in chosen.items():
-        means = candidates.loc[candidates["method"] == method, "mean"]
-        of_config = draws[method][0]
-        changed = [f"{name} {value:g}" for name, value in hyperparameters.items() if value != of_config[name]]
-        scores = f"{means.max():.3f}, the config's setting {means.iloc[0]:.3f}"
-        note(console, f"  {method}: best of {len(means)} {scores}; chosen: {', '.join(changed) or 'that setting'}")
+    for line in choice_lines(candidates, chosen, draws, config):
+        note(console, line)
     for file in write_search(candidates, chosen, values, arguments.out):
         note(console, f"wrote {file}")
     without = [name for name in draws if name not in chosen]
@@ -97,6 +88,20 @@ def tune(arguments: Namespace, console: Console) -> int:
             f"{failures} tasks failed; their candidates are not chosen, and the same command tries them again"
         )
     return FAILED if without or failures else OK
+
+
+def choice_lines(candidates: pd.DataFrame, chosen: Mapping[str, Values], draws: Draws, config: Config) -> Iterator[str]:
+    """Yield a line on what judged the candidates, and for each method its best score and the chosen values."""
+    yield (
+        f"validation {CRITERIA[config.protocol]} of linear probes at ratio {config.ratios[0]:g}, mean over datasets; C "
+        "is chosen on the same patients, for every candidate alike; no test patient was scored"
+    )
+    for method, hyperparameters in chosen.items():
+        means = candidates.loc[candidates["method"] == method, "mean"]
+        of_config = draws[method][0]
+        changed = [f"{name} {value:g}" for name, value in hyperparameters.items() if value != of_config[name]]
+        scores = f"{means.max():.3f}, the config's setting {means.iloc[0]:.3f}"
+        yield f"  {method}: best of {len(means)} {scores}; chosen: {', '.join(changed) or 'that setting'}"
 
 
 def check_searchable(config: Config) -> None:

@@ -181,12 +181,15 @@ class Data(Section):
 
 
 class Finetune(Section):
-    """Encoder and head trained together on the labelled subset; best epoch by validation macro-F1."""
+    """Encoder and head trained together on the labelled subset; best epoch on validation, by the protocol's criterion.
+
+    The criterion is macro-F1 under `protocol: paper`, the loss under `strict` (page 'Protocols and statistics').
+    """
 
     epochs: Count = 50
     """Passes over the labelled subset."""
     lr: Rates = [1e-4]
-    """Constant learning rate of AdamW: one, or several, of which the best by validation macro-F1 is used. By default
+    """Constant learning rate of AdamW: one, or several, of which the best on validation is used. By default
     1e-4 as in the paper, and four rates under `protocol: strict` (page 'Protocols and statistics')."""
     weight_decay: NotNegative = 1e-2
     """Weight decay of AdamW."""
@@ -209,11 +212,11 @@ class Linear(Section):
     """Logistic regression on frozen features."""
 
     strengths: Listed[Positive] = [0.01, 0.1, 1.0, 10.0]
-    """Candidate inverse regularisation strengths C; the best by validation macro-F1 is used."""
+    """Candidate inverse regularisation strengths C; the best on validation is used, by the protocol's criterion."""
 
 
 class Attention(Section):
-    """An attention head on the steps of a frozen encoder; best epoch by validation macro-F1."""
+    """An attention head on the steps of a frozen encoder; best epoch on validation, by the protocol's criterion."""
 
     epochs: Count = 20
     """Passes over the labelled subset."""
@@ -231,7 +234,7 @@ class Boosting(Section):
     """Gradient-boosted trees on hand-crafted features."""
 
     iterations: Count = 150
-    """Maximum; the number used is chosen with `leaf_windows` by validation macro-F1."""
+    """Maximum; the number used is chosen with `leaf_windows` on validation, by the protocol's criterion."""
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.1
     """Shrinkage of each tree."""
     leaves: Annotated[int, Field(ge=2)] = 15
@@ -252,14 +255,15 @@ class MiniRocket(Section):
     dilations: Count = 32
     """Maximum dilations per kernel."""
     penalties: Listed[Positive] = [1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001]
-    """Candidate L2 penalties per labelled window; the first best by validation macro-F1 is used."""
+    """Candidate L2 penalties per labelled window; the first of the best on validation, by the protocol's criterion."""
 
 
 class Knn(Section):
     """Nearest neighbours of frozen features; a neighbour's vote is exp(cosine / temperature)."""
 
     neighbours: Listed[Count] = [1, 5, 20, 100]
-    """Candidate numbers k of neighbours; the first best by validation macro-F1 is used."""
+    """Candidate numbers k of neighbours; the first of the best on validation, by macro-F1, and by macro AUROC under
+    `protocol: strict`, whose loss needs probabilities and not votes."""
     temperature: Positive = 0.07
     """Temperature of the votes: the lower, the more the nearest count (0.07 in Wu et al. 2018)."""
 

@@ -153,20 +153,20 @@ def patient_hits(features: Tensor, patient: Tensor) -> Tensor:
         correct = candidates & (patient[query][:, None] == patient)  # (q, R)
         cosine = z[query] @ z.T  # (q, R)
         columns = [hits(nearest(cosine, candidates, rank), correct, rank) for rank in ranks]  # of (q,)
-        columns.append(areas(cosine, candidates, correct))
+        columns.append(auroc_of_cosines(cosine, candidates, correct))
         columns += [hits(candidates, correct, rank) for rank in ranks]
         probability[query] = torch.stack(columns, dim=1)
     return probability
 
 
-def areas(cosine: Tensor, candidates: Tensor, correct: Tensor) -> Tensor:
-    """Compute for each row of (n, m) the area under the ROC curve of the cosines of correct and other candidates: (n,).
+def auroc_of_cosines(cosine: Tensor, candidates: Tensor, correct: Tensor) -> Tensor:
+    """Compute for each row of (n, m) the AUROC of its cosines, by which correct candidates are told from others: (n,).
 
     1/2 where every candidate is correct.
     """
-    areas_of_rows = []
+    areas = []
     for scores, allowed, signs in zip(cosine, candidates, correct, strict=True):
         sign = signs[allowed].long().numpy()  # (c,)
         is_defined = 0 < sign.sum() < len(sign)
-        areas_of_rows.append(area_under_curve(sign, scores[allowed].numpy()) if is_defined else 0.5)
-    return torch.tensor(areas_of_rows)
+        areas.append(area_under_curve(sign, scores[allowed].numpy()) if is_defined else 0.5)
+    return torch.tensor(areas)
