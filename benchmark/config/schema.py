@@ -211,7 +211,7 @@ class Finetune(Section):
 class Linear(Section):
     """Logistic regression on frozen features."""
 
-    strengths: Listed[Positive] = [0.01, 0.1, 1.0, 10.0]
+    strengths: Listed[Positive] = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
     """Candidate inverse regularisation strengths C; the best on validation is used, by the protocol's criterion."""
 
 

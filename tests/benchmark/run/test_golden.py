@@ -61,6 +61,7 @@ QUEUES = {f"methods.{name}.queue_size": 16 for name in ("moco", "pmq", "pmq-rele
 TINY: dict[str, Any] = {
     "methods": ANYWHERE,
     "baselines": ["features", "supervised"],
+    "linear.strengths": [0.01, 0.1, 1.0, 10.0],
     "evaluate": [name for name in EVALUATION_FACTS if name != RETRIEVAL],
     "knn.neighbours": [10_000],
     "supervised": {"epochs": 2, "lr": 1e-3, "weight_decay": 10.0, "batch_size": 32},
