@@ -37,7 +37,7 @@ from benchmark.results.metrics import (
 from benchmark.results.names import RECORDING, RETRIEVAL, UNITS, VALIDATION
 from benchmark.results.store import Predictions, Row
 from benchmark.run.crossfit import DEALT_BY, opened_columns, parts_of, refuse_seen
-from benchmark.run.grid import STATISTICS, Cell, Context, spec_of
+from benchmark.run.grid import STATISTICS, Cell, Context, Pretraining, spec_of
 from benchmark.training.checkpoint import load_encoder
 from benchmark.training.evaluations import evaluate, evaluate_classical
 from benchmark.training.finetune import Outcome
@@ -71,7 +71,8 @@ class CellInput(NamedTuple):
 def run_cell(cell: Cell, context: Context, known: Shared) -> None:
     """Run one cell and store its row; `known`: results that the cells of its task share.
 
-    Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
+    Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss,
+    ValueError where the encoder of a part saw a patient whom the part tests.
     """
     config = with_settings(context.config, cell.variant.settings)
     task = config.data.column(cell.dataset)
@@ -88,9 +89,11 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
         nothing = np.empty((0, folds[0].test.target.shape[1]), np.float32)  # (0, C)
         outcomes = [Outcome(nothing, nothing, {"seconds": 0.0}) for _ in folds]
     else:
-        outcomes = [
-            learn_on(with_encoder_of_part(inputs, number, fold), fold, known) for number, fold in enumerate(folds)
-        ]
+        for pretraining, fold in zip(cell.parts, folds, strict=False):  # none where one encoder is evaluated
+            refuse_seen(context.store, pretraining.key, fold.test.patient.tolist())
+        encoders = cell.parts or [cell.pretraining] * len(folds)
+        learn_task = learn if cell.external_windows is None else learn_on_external_windows
+        outcomes = [learn_task(inputs, fold, one, known) for fold, one in zip(folds, encoders, strict=True)]
     predictions, facts, split = merged(data, folds, outcomes, is_crossfitted=DEALT_BY in cell.content)
     notes = list(chain(*(fold.notes for fold in folds), *(outcome.notes for outcome in outcomes)))
     if reason := unscored or ("" if is_tested else UNTESTED):
@@ -195,15 +198,6 @@ def parts_of_cell(inputs: CellInput, column: Column) -> Sequence[Part | None]:
     return parts_of({cell.dataset: column}, cell.draw_seed)
 
 
-def with_encoder_of_part(inputs: CellInput, number: int, fold: Task) -> CellInput:
-    """Return the input with the encoder of a part. Raises ValueError where it saw a patient whom the part tests."""
-    if not inputs.cell.parts:
-        return inputs
-    pretraining = inputs.cell.parts[number]
-    refuse_seen(inputs.context.store, pretraining.key, fold.test.patient.tolist())
-    return inputs._replace(cell=replace(inputs.cell, pretraining=pretraining))
-
-
 class Merged(NamedTuple):
     """Joint result of the parts of a cross-validation, or that of a cell's one task."""
 
@@ -261,13 +255,12 @@ def identity_of(cell: Cell) -> dict[str, Any]:
     return identity
 
 
-def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
-    """Learn the task or, for an external encoder, its windows of the task's recordings (`learn`)."""
-    if inputs.cell.external_windows is None:
-        return learn(inputs, task, known)
+def learn_on_external_windows(inputs: CellInput, task: Task, pretraining: Pretraining | None, known: Shared) -> Outcome:
+    """Learn a task from an external encoder's windows of its recordings, and predict those of the task."""
+    assert inputs.cell.external_windows is not None
     windows = ExternalWindows(open_prepared(inputs.cell.external_windows), inputs.config.column_spec().leads)
     external = external_task(task, windows)
-    outcome = learn(inputs, external, known)
+    outcome = learn(inputs, external, pretraining, known)
     notes = missing_notes(task, external)
     missing = None
     if inputs.cell.evaluation == RETRIEVAL:  # a recording without windows is no query
@@ -280,24 +273,27 @@ def learn_on(inputs: CellInput, task: Task, known: Shared) -> Outcome:
     return replace(outcome, probability=predictions, notes=[*notes, *outcome.notes])
 
 
-def learn(inputs: CellInput, task: Task, known: Shared) -> Outcome:
-    """Run the cell's evaluation on its task and note its seconds. Raises FileNotFoundError without its weights."""
+def learn(inputs: CellInput, task: Task, pretraining: Pretraining | None, known: Shared) -> Outcome:
+    """Run the cell's evaluation on a task with an encoder, or none, and note its seconds.
+
+    Raises FileNotFoundError without its weights.
+    """
     started = time.perf_counter()
     cell = inputs.cell
-    if cell.pretraining is None:
+    if pretraining is None:
         outcome = evaluate_classical(cell.evaluation, task, inputs.config, cell.draw_seed)
     else:
-        if cell.pretrain_key not in known.encoders:
-            encoder_class, _ = inputs.config.encoder_of(cell.pretraining.method)
-            folder = inputs.context.store.pretrained / cell.pretrain_key
-            known.encoders[cell.pretrain_key] = load_encoder(folder, encoder_class)
-        encoder, method = known.encoders[cell.pretrain_key], cell.pretraining.method
-        cache = known.caches.setdefault(cell.pretrain_key, EvaluationCache(inputs.context.precision))
+        key, method = pretraining.key, pretraining.method
+        if key not in known.encoders:
+            encoder_class, _ = inputs.config.encoder_of(method)
+            known.encoders[key] = load_encoder(inputs.context.store.pretrained / key, encoder_class)
+        cache = known.caches.setdefault(key, EvaluationCache(inputs.context.precision))
+        encoder = known.encoders[key]
         outcome = evaluate(
             cell.evaluation, encoder, task, inputs.config, method=method, seed=cell.draw_seed, cache=cache
         )
     notes = list(outcome.notes)
-    if cell.pretraining and STATISTICS in cell.pretraining.content:
+    if pretraining and STATISTICS in pretraining.content:
         notes.append("untrained, but for batch normalisation by unlabelled windows of the corpus")
     return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started}, notes=notes)
 

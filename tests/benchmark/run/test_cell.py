@@ -30,7 +30,7 @@ from benchmark.results.metrics import (
 from benchmark.results.names import RECORDING, UNITS
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
-from benchmark.run.cell import CellInput, Shared, folds_of, identity_of, learn_on, run_cell, source_facts
+from benchmark.run.cell import CellInput, Shared, folds_of, identity_of, learn, run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Pretraining, spec_of
 from benchmark.run.rows import Variant
 from benchmark.run.tasks import code_digest
@@ -148,7 +148,7 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: Ma
         assert scored.values.items() <= row.scores[unit].items()
     known = Shared()
     tasks = folds_of(job, Column(cohorts["chapman"], spec), known)
-    alone = learn_on(job, tasks[1], known).probability
+    alone = learn(job, tasks[1], job.cell.pretraining, known).probability
     index = np.flatnonzero(np.isin(predictions.recording, tasks[1].test.recording))
     np.testing.assert_array_equal(predictions.probability[index], alone)
 

@@ -1,7 +1,7 @@
 """Datasets that are tested in parts and pretrained on: nobody is tested by an encoder that has seen him.
 
 Two datasets share names of patients. What an encoder saw is what `pretrain` was handed, and what a part tests is what
-`learn_on` was handed: neither is asked of the code that deals.
+`learn` was handed: neither is asked of the code that deals.
 """
 
 from __future__ import annotations
@@ -79,21 +79,23 @@ def bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.
 def handed(bench: Bench) -> tuple[dict[str, set[str]], list[Handed]]:
     """Key of a pretraining -> names of the patients in its corpus; and all parts of all cells."""
     seen, tested, corpus = dict[str, set[str]](), list[Handed](), bench.prepared[bench.config.data.pretrain]
-    pretrain, learn_on = pretraining_module.pretrain, cell_module.learn_on
+    pretrain = pretraining_module.pretrain
 
     def pretraining(method: Any, settings: Any, batches: Any, **rest: Any) -> Any:
         names = {corpus.recordings.patient[r].rpartition("/")[2] for r in np.unique(batches.recording.numpy())}
         seen[rest["checkpoint"].parent.name] = names
         return pretrain(method, settings, batches, **rest)
 
-    def learning(inputs: CellInput, task: Any, known: Shared) -> Outcome:
+    def learning(inputs: CellInput, task: Any, encoder: Any, known: Shared) -> Outcome:
         sides = {name: set(side.patient.tolist()) for name, side in task.sides().items()}
-        tested.append(Handed(inputs.cell, sides["train"] | sides["validation"], sides["test"]))
-        return learn_on(inputs, task, known)
+        tested.append(
+            Handed(replace(inputs.cell, pretraining=encoder), sides["train"] | sides["validation"], sides["test"])
+        )
+        return learn(inputs, task, encoder, known)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pretraining_module, "pretrain", pretraining)
-        patch.setattr(cell_module, "learn_on", learning)
+        patch.setattr(cell_module, "learn", learning)
         assert bench.work_off() == 0, bench.heard.failed
     return seen, tested
 
@@ -171,10 +173,8 @@ def test_encoders_of_one_cell_share_no_features(
     inputs, known = CellInput(cell, bench.config, bench.context()), Shared()
     spec = cell_module.spec_of(bench.config, "linear", cell.dataset)
     task = cell_module.folds_of(inputs, Column(bench.prepared[cell.dataset], spec), known)[0]
-    one, other = (
-        learn(inputs._replace(cell=replace(cell, pretraining=part)), task, known).probability for part in cell.parts[:2]
-    )
-    again = learn(inputs._replace(cell=replace(cell, pretraining=cell.parts[1])), task, Shared()).probability
+    one, other = (learn(inputs, task, part, known).probability for part in cell.parts[:2])
+    again = learn(inputs, task, cell.parts[1], Shared()).probability
     np.testing.assert_array_equal(other, again)
     assert not np.array_equal(one, other)
 
