@@ -339,7 +339,7 @@ def pooled_is_the_mean(encoder_class: EncoderClass) -> str | None:
 
 @torch.no_grad()
 def masks_act_on_the_embedded_input(encoder_class: EncoderClass) -> None:
-    """What a mask hides has no influence, and a mask that hides nothing changes nothing."""
+    """A part that a mask hides has no influence, and a mask that hides nothing changes nothing."""
     encoder = new_encoder(encoder_class).eval()
     windows = (noise(seed=1), noise(seed=2))
     for read in (encoder.forward, encoder.pooled):

@@ -36,11 +36,11 @@ class Design:
     patients: int = 100
     columns: int = 3
     correlation: float = 0.0
-    """Of a patient's values in two columns, which then are of the same patients."""
+    """Correlation of a patient's values in two columns, which then are of the same patients."""
     run: float = 0.015
     """Deviation of a row and seed, in all its columns."""
     seed: float = 0.02
-    """Of a seed, in all rows."""
+    """Deviation of a seed, in all rows."""
     row_patient: float = 0.1
     run_patient: float = 0.1
     factor: dict[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a person with a GPU runs in eight minutes: `python -m tests.gpu`; `--device cpu --quick` shows how it works.
+"""Eight minutes for a person with a GPU: `python -m tests.gpu`; `--device cpu --quick` shows how it works.
 
 1. An update of every method on the GPU has the loss and the encoder's gradients of the CPU within LOSS and GRADIENT, in
    float32 and with random draws made on the host.
@@ -44,7 +44,7 @@ DRAWS = {torch.rand, torch.randn, torch.randint, torch.randperm}
 CALM = {"encoder_dropout": 0.0, "latent_dropout": 0.0, "time_mask": 0.0, "frequency_mask": 0.0, "mask_spans": 0}
 """Masks and dropout, whose draws differ between devices, with the value under which they draw nothing."""
 RECORDINGS = {"mimic-iv-ecg": 80_000, "ptb-xl": 21_799, "chapman": 10_646, "cpsc2018": 6_877}
-"""Of the paper's datasets; of MIMIC-IV-ECG about the tenth that it uses."""
+"""Recordings of the paper's datasets; of MIMIC-IV-ECG about the tenth that it uses."""
 SAMPLES, PATIENTS, PAIRS_OF_TRIAL = 300, 16_000, 5
 """`PATIENTS` of the paper's pretraining corpus, whose number sets the positives per query."""
 

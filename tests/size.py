@@ -34,7 +34,7 @@ PYTHON = (
     "ecg_pretrain_bench", "benchmark/evaluation.py", "benchmark/data/datasets/arrays.py", "methods/in_memory.py",
     "methods/twins.py", "reports/answer.py",
 )  # fmt: skip
-"""What Python code calls, and what that alone needs."""
+"""Files that Python code calls, and that they alone need."""
 ROOMS = (
     Room("Python", PYTHON, 5.4),
     Room("methods", ("methods",), 21.8),

@@ -79,7 +79,7 @@ DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn"}
 DISTRIBUTION |= {"typing_extensions": "typing-extensions"}
 """Library -> the distribution that brings it, where their names differ."""
 MOST_LINES = 450
-"""Of a file: a longer one tells two stories."""
+"""Most lines of a file: a longer one tells two stories."""
 
 
 class Import(NamedTuple):

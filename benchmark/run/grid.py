@@ -77,7 +77,7 @@ class Pretraining:
 
     @property
     def reads_corpus(self) -> bool:
-        """Whether windows of the corpus move it: by training, or by the statistics of batch normalisation."""
+        """True where windows of the corpus move it: by training, or by the statistics of batch normalisation."""
         return self.method.trains or STATISTICS in self.content
 
     @property

@@ -56,7 +56,7 @@ class Job:
 
     @property
     def is_pretraining(self) -> bool:
-        """Whether it is a pretraining."""
+        """True for a pretraining, False for cells."""
         return isinstance(self.parts[0], Pretraining)
 
     @property

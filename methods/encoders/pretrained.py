@@ -109,9 +109,9 @@ class PretrainedEncoder(Encoder):
     frozen: ClassVar[str] = ""
     """Reason why it cannot be fine-tuned; '' where gradients reach its weights."""
     is_twin = False
-    """Whether it is the untrained twin of another (`methods.twins`): each seed draws its weights, which are stored."""
+    """True for the untrained twin of another (`methods.twins`): each seed draws its weights, which are stored."""
     reads_windows_of_run = False
-    """Whether it reads the windows of the run, and has no `signals`: an encoder of the suite that is an object."""
+    """True for an encoder of the suite that is an object: it reads the windows of the run, and has no `signals`."""
 
     def __init__(self, config: EncoderConfig | None = None) -> None:
         super().__init__(config or PretrainedConfig(output=self.features))

@@ -129,7 +129,7 @@ class S4Config(EncoderConfig):
     states: Annotated[int, Field(ge=2, multiple_of=2)] = 8
     """N, the states of a channel."""
     bidirectional: bool = False
-    """Whether a step sees later steps too."""
+    """A step sees later steps too."""
     length: Size = 1250
     """Most time steps behind the front, which halves them: 10 s at 250 Hz. Weights belong to one length."""
 

@@ -13,7 +13,7 @@ SIGNALS: dict[str, dict[str, Any]] = {
     "learns": {"rate": 100, "leads": ["V2", "I"], "unit": "mV", "seconds": 4, "standardise": "window"},
     "frozen": {"rate": 128, "leads": ["V5", "aVF", "II", "I"], "unit": "uV", "seconds": 10, "standardise": "none"},
 }
-"""Of each form: no rate, lead order or window is the suite's own."""
+"""Signals of each form: no rate, lead order or window is the suite's own."""
 FEATURES = {"learns": 6, "frozen": 5}
 WHY_FROZEN = "its network has no gradients"
 CODE = '''

@@ -1,4 +1,4 @@
-"""What is true of the data by construction comes out of a run: labels of chance, a leak, an oracle, a namesake."""
+"""Truths that stand in the data by construction come out of a run: labels of chance, a leak, an oracle, a namesake."""
 
 from __future__ import annotations
 

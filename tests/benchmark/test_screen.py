@@ -1,4 +1,4 @@
-"""What reaches the terminal and the pipe: whole lines, no escape code in a pipe, tables at the width of a terminal."""
+"""The output on a terminal and in a pipe: whole lines, no escape code in a pipe, tables at the width of a terminal."""
 
 from __future__ import annotations
 

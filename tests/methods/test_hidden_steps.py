@@ -1,4 +1,4 @@
-"""What CPC, JEPA, TS2Vec and MAE hide of a window, and what they read of the rest."""
+"""CPC, JEPA, TS2Vec and MAE: the hidden part of a window, and the rest that they read."""
 
 from __future__ import annotations
 

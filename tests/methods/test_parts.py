@@ -1,4 +1,4 @@
-"""What methods share: losses under autocast and without pairs, masks and dropout, and one space a hyperparameter."""
+"""Shared parts: losses under autocast and without pairs, masks and dropout, and one space a hyperparameter."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ SPACES = {
 
 
 def range_of(about: dict[str, float]) -> str:
-    """Of a number, by its JSON schema: '0 to 1', 'from 0', 'above 0'."""
+    """Return the range of a number, by its JSON schema: '0 to 1', 'from 0', 'above 0'."""
     if "maximum" in about:
         return f"{about['minimum']:g} to {about['maximum']:g}"
     return f"from {about['minimum']:g}" if "minimum" in about else f"above {about['exclusiveMinimum']:g}"

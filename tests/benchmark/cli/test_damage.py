@@ -79,7 +79,7 @@ def files_in(state: Path) -> list[Path]:
 
 
 def kind_of(file: Path) -> tuple[str, str]:
-    """What files that hold the same sort of thing have in common; those of a report are one kind, but for its cache."""
+    """Return a name for files that hold the same sort of thing; those of a report are one kind, but for its cache."""
     room, folder, *_ = file.parts
     if room == "out" and not file.name.startswith("."):
         return room, ""
@@ -119,14 +119,14 @@ def cases(files: list[Path], damages: Sequence[str]) -> Iterator[tuple[Path, str
 
 
 def said(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command prints, whatever its status; an exception ends the test."""
+    """Return the output of a command, whatever its status; an exception ends the test."""
     main(words)
     shown = capsys.readouterr()
     return shown.out + shown.err
 
 
 def is_named(file: Path, text: str) -> bool:
-    """Whether a text names a file; the digest that lies beside a prepared file is named by that."""
+    """Tell whether a text names a file; the digest that lies beside a prepared file is named by that."""
     return f"{file.parent.name}/{file.name.removesuffix(DIGESTED)}" in text
 
 

@@ -1,4 +1,4 @@
-"""What a run can detect is said before it, with the cheapest remedy."""
+"""The difference that a run can detect is printed before it, with the cheapest remedy."""
 
 from __future__ import annotations
 

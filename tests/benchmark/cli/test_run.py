@@ -313,7 +313,7 @@ REFUSED = {
     "workers of several threads": (["--engine", "tcp://127.0.0.1:1"], "start the workers with --nthreads 1"),
     "a leak": (["--seeds", "43"], "one patient on both sides"),
 }
-"""What is refused -> flags, and words of the error."""
+"""Refused thing -> flags, and words of the error."""
 WITHOUT_GRID = ("the package of a text embedder", "a key of no cell", "a device that is not there")
 """Cases in which a dry run has no grid to count."""
 

@@ -1,4 +1,4 @@
-"""What a config says to the rest of the suite: encoders, hyperparameters and recipes, sweeps, changed rows."""
+"""The config as the rest of the suite reads it: encoders, hyperparameters and recipes, sweeps, changed rows."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds
 
 
 class Listed(SimpleNamespace):
-    """What a grid reads of prepared data."""
+    """The part of prepared data that a grid reads."""
 
     __hash__ = object.__hash__
 
@@ -41,7 +41,7 @@ def grid_of(config: Config, *, machine: Machine = CPU, **fingerprints: str) -> G
 
 @dataclass
 class Heard:
-    """What is shown while a grid runs."""
+    """The display of a grid that runs, as a record."""
 
     done: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)

@@ -117,7 +117,7 @@ def group_of(pid: int) -> int:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not waited for does not."""
+    """Tell whether a process runs; one that has ended and was not waited for does not."""
     return group_of(pid) != 0
 
 

@@ -46,7 +46,7 @@ CROSSFITTED = {
 
 
 class Handed(NamedTuple):
-    """What a part of a cell was handed."""
+    """The patients that a part of a cell was handed."""
 
     cell: Cell
     learned: set[str]

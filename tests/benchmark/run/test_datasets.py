@@ -1,6 +1,6 @@
-"""Where a run's data are: simulated once, found again, or looked for in real folders.
+"""The data of a run: simulated once, found again, or looked for in real folders.
 
-What is said of a run's datasets before it begins: which are refused, which are only not scored.
+The datasets that are refused before a run begins, and those that are only not scored.
 """
 
 from __future__ import annotations

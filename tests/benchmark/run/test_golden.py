@@ -52,7 +52,7 @@ TOLERANCES |= {
     "erased": 2e-2,
     "erased-random": 2e-2,
 }
-"""By stage, relative to values above 1: about three times what other threads and vector instructions moved."""
+"""Stage -> largest difference, relative to values above 1: about three times that of other threads and instructions."""
 CPU = torch.device("cpu")
 MOMENTUM = {f"methods.{name}.momentum": 0.8 for name in ("moco", "byol", "pmq", "pmq-released")}
 COLD = {f"methods.{name}.temperature": 0.005 for name in ("clocs", "pclr")}
@@ -116,7 +116,7 @@ def subject_of_cell(cell: Cell, store: Store) -> Subject:
 
 
 def config_of_encoder(name: str) -> dict[str, Any]:
-    """What the grid of another encoder than the default has in place of `TINY`."""
+    """Return the config of the grid of an encoder other than the default, in place of `TINY`."""
     sizes = {
         hyperparameter: value
         for hyperparameter, value in asdict(ENCODERS[name].Config.small()).items()
@@ -154,7 +154,7 @@ def subjects_of_grid(config: Config, cohorts: dict[str, Prepared], store: Store,
 def subjects(
     cohorts: dict[str, Prepared], small_config: Callable[..., Config], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Subject]:
-    """What today's code gives, in the order of the stages, so that the first that moved is the cause."""
+    """The values that today's code gives, in the order of the stages, so that the first that moved is the cause."""
     store = Store(tmp_path_factory.mktemp("golden") / "runs")
     subjects = {f"data {name}": subject_of_data(data) for name, data in cohorts.items()}
     for name in ("ptb-xl", "chapman", "cpsc2018"):
@@ -180,7 +180,7 @@ def moved(subjects: dict[str, Subject], golden: dict[str, Subject]) -> list[str]
 
 
 def near(name: str, values: list[Any], golden: list[Any]) -> bool:
-    """Whether the values of a subject are equal, numbers within its tolerance."""
+    """Tell whether the values of a subject are equal, numbers within its tolerance."""
     bound = TOLERANCES[name.split()[0]]
     return len(values) == len(golden) and all(
         abs(value - old) <= bound * max(1.0, abs(old)) if isinstance(old, float) else value == old

@@ -140,7 +140,7 @@ NEEDS_A_VALUE: dict[str, Any] = {
 }
 """Settings whose other value does not follow from theirs."""
 TESTED_APART = {"encoder.name", "pretrain.text_embedder", "finetune.beats_per_trial"}
-"""Of them `text_embedder` counts for methods that read reports."""
+"""Settings with a test of their own; `text_embedder` counts for methods that read reports."""
 EVERY_CELL = {"finetune.beats_per_trial": 4, "protocol": "strict", "data.labels": "multi", "data.leads": [2]}
 EVERY_CELL |= {"data.pool": "max", "data.standardise": "dataset"}
 NO_CELL = {"name": "other", "caption": "Other words.", "methods": ["pmq", "random"], "methods.moco.queue_size": 5}
@@ -285,7 +285,7 @@ def test_every_hyperparameter_of_a_method_moves_its_keys(method: str) -> None:
 
 
 def facts_of(cell: Cell) -> dict[str, object]:
-    """What a process knows of a cell's method."""
+    """Collect what a process knows of a cell's method."""
     variant = cell.variant
     hyperparameters = {
         name: value for name, value in vars(variant.config).items() if name in ("sharpness", "queue_size")

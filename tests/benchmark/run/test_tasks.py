@@ -1,5 +1,5 @@
-"""What is missing of a grid and which cells go together; the loop on an engine that computes nothing: what is handed
-over when, again, or not at all; what a task refuses and leaves behind."""
+"""Missing parts of a grid, and cells that go together; the loop on an engine that computes nothing: tasks that are
+handed over, again, or not at all; tasks that refuse, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Scripted:
     attempts: int = 2
     remark: str = ""
     is_pool: bool = False
-    """Whether a killed worker ends the others too."""
+    """True where a killed worker ends the others too."""
     begun: list[str] = field(default_factory=list)
     running: dict[str, tuple[Future[Any], Job]] = field(default_factory=dict)
     asked_to_stop: bool = False

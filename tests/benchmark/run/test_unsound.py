@@ -1,4 +1,4 @@
-"""What was stored while a file of its data was damaged is computed again; what was stored before or after stays."""
+"""Results that were stored while a file of their data was damaged are computed again; those before and after stay."""
 
 from __future__ import annotations
 

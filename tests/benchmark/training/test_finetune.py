@@ -179,7 +179,7 @@ class Steps(Dilated):
 
 
 def test_an_attention_head_finds_what_the_mean_over_the_steps_hides(make_task: MakeTask) -> None:
-    """Of class 1 a step of fifty has a peak and another its negative, which the mean over the window does not show."""
+    """In class 1 a step of fifty has a peak and another its negative, which the mean over the window does not show."""
     generator = torch.Generator().manual_seed(0)
 
     def with_peak(side: Windows) -> Windows:

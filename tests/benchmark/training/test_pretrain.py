@@ -55,7 +55,7 @@ def whole_run(name: str) -> tuple[PretrainMethod, History]:
 
 @pytest.mark.parametrize("name", ["pmq", "pmq-released", "byol", "comet", "etp"])
 def test_an_interrupted_run_goes_on_to_the_same_bits(name: str, tmp_path: Path) -> None:
-    """Of all kinds of state. Stopped after its first update, within an epoch and at its end; killed within the last."""
+    """Stopped after its first update, within an epoch and at its end; killed within the last; all kinds of state."""
     whole, history = whole_run(name)
     last_epoch = (EPOCHS - 1) * (history.updates // EPOCHS)
     done = 0
