@@ -27,6 +27,14 @@ def engine(text: str) -> str:
     return text
 
 
+def folder_of(text: str) -> tuple[str, Path]:
+    """Parse a dataset and its folder, NAME=DIR. Raises ArgumentTypeError."""
+    name, _, folder = text.partition("=")
+    if not name or not folder:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl")
+    return name, Path(folder).expanduser()
+
+
 def metric(text: str) -> str:
     """Parse the name of a score that reports compute from stored predictions. Raises ArgumentTypeError."""
     from benchmark.results.metrics import FURTHER  # here, because scikit-learn loads slowly
@@ -89,7 +97,7 @@ COMMON: dict[str, dict[str, Any]] = {
         f"what all methods pretrain: {', '.join(ENCODERS)} or a .py file; several: all rows with each", "NAME|FILE"
     ),
     "--data-root": file("folder that holds the datasets", "DIR"),
-    "--data": names("a dataset's folder", "NAME=DIR", action="extend", default=[]),
+    "--data": names("a dataset's folder", "NAME=DIR", type=folder_of, action="extend", default=[]),
     "--results": file("results store (runs)", "DIR", "runs"),
     "--out": file("tables and figures (out)", "DIR", "out"),
     "--cache": file("prepared recordings (cache)", "DIR", "cache"),

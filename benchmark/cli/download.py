@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 import requests
 
-from benchmark.cli.main import FAILED, OK, parse_data
+from benchmark.cli.main import FAILED, OK
 from benchmark.config.load import read_yaml
 from benchmark.data.datasets import DATASETS, UNFINISHED
 from benchmark.data.datasets.base import DatasetError
@@ -74,7 +74,7 @@ def release_of(name: str, arguments: Namespace) -> Release:
     for noun, word, known in (("subset", subset, dataset["subsets"]), ("home", home, homes)):
         if word not in known:
             raise DatasetError(f"{name} has no {noun} {word!r}; there are: {', '.join(known)}")
-    root = parse_data(arguments.data).get(name) or (arguments.data_root and arguments.data_root / name)
+    root = dict(arguments.data).get(name) or (arguments.data_root and arguments.data_root / name)
     if root is None:
         raise DatasetError(f"no folder for {name}: use --data-root DIR or --data {name}=DIR")
     patterns = (*dataset.get("always", ()), *dataset["subsets"][subset])

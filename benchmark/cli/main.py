@@ -13,7 +13,6 @@ import shlex
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib import metadata
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, get_args, get_origin
 
@@ -188,7 +187,7 @@ def run(argv: Sequence[str], console: Console) -> int:
 def config_of(arguments: Namespace, values: dict[str, Any] | None = None) -> Config:
     """Make the config of `values`, by default of those of the flags. Raises ConfigError."""
     config = validate(values or values_of(arguments))
-    for name in parse_data(arguments.data):
+    for name, _ in arguments.data:
         if name not in config.data.known():
             raise ConfigError(f"--data: {unknown('dataset', name, config.data.known())}")
     return config
@@ -275,7 +274,7 @@ def folders_of(arguments: Namespace) -> Folders:
     cards = card_folders(datasets_of(arguments), arguments.data_root)
     return Folders(
         data_root=arguments.data_root,
-        paths=cards | parse_data(arguments.data),
+        paths=cards | dict(arguments.data),
         cache=vars(arguments).get("cache", Folders.cache),
         workers=vars(arguments).get("workers") or cores(),
     )
@@ -285,17 +284,6 @@ def datasets_of(arguments: Namespace) -> list[str]:
     """List the datasets that flags name, the pretraining corpus first: names, and files of cards."""
     given = vars(arguments)
     return [word for key in ("data.pretrain", "data.datasets") for word in given.get(key) or []]
-
-
-def parse_data(items: Sequence[str]) -> dict[str, Path]:
-    """Parse the items NAME=DIR of `--data` to name -> folder. Raises ConfigError."""
-    paths = {}
-    for item in items:
-        name, _, path = item.partition("=")
-        if not name or not path:
-            raise ConfigError(f"--data {item!r} is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl")
-        paths[name] = Path(path).expanduser()
-    return paths
 
 
 def machine_of(arguments: Namespace, config: Config) -> Machine:

@@ -41,7 +41,7 @@ LABELS = "labels: {column: rhythm, classes: [SR, AF]}\n"
         ("--workers 0", "argument --workers: '0' is not a whole number of 1 or more"),
         ("--engine slrum", "argument --engine: 'slrum' is neither local nor tcp://HOST:PORT"),
         ("--set pretrain.epochs", "--set 'pretrain.epochs' is not KEY=VALUE"),
-        ("--data ptb-xl", "--data 'ptb-xl' is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl"),
+        ("--data ptb-xl", "argument --data: 'ptb-xl' is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl"),
         ("--device nonsense", "--device 'nonsense' is not supported; use auto, cpu, cuda or cuda:N"),
         ("tune --methods random", "random trains nothing"),
         ("embed x --encoder y --out f.txt", "--out f.txt: .txt is no form of a table; use .parquet, .csv, .npy"),
