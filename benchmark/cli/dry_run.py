@@ -14,7 +14,7 @@ import torch
 from benchmark.cli.expected import expectation
 from benchmark.cli.hours import cell_seconds, timed_updates
 from benchmark.cli.main import OK, USAGE, Request
-from benchmark.cli.refusals import are_refused, refuse_audited, select_keys
+from benchmark.cli.refusals import are_refused, select_keys
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset, DatasetError, counted
@@ -29,6 +29,7 @@ from benchmark.results.store import Store
 from benchmark.run.costs import estimated_updates
 from benchmark.run.datasets import (
     Size,
+    audit_run,
     disk_bytes,
     estimated_size,
     external_forms,
@@ -52,7 +53,7 @@ def dry_run(request: Request, console: Console, variants: Variants = None) -> in
     refused = are_refused(request)
     columns = print_dry_run(request, console, variants)
     if columns:
-        refuse_audited(request.config, columns, request.arguments)
+        audit_run(request.config, columns, allow_leak=vars(request.arguments).get("allow_leak", False))
     else:
         note(console, "leaks and the keys of --only are judged when the data are prepared, e.g. by `data check`")
     return USAGE if refused else OK
@@ -87,7 +88,7 @@ def print_dry_run(request: Request, console: Console, variants: Variants = None)
         views[name] = columns.get(name, views[name])
     for line in plan_lines(config, work, sizes, views, prepared):
         note(console, line)
-    for line in work.damage_lines():
+    for line in work.damage:
         note(console, line)
     for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)

@@ -293,7 +293,7 @@ def machine_of(arguments: Namespace, config: Config) -> Machine:
     from benchmark.machine import Machine, cores, pick_device, pick_precision  # here, because torch loads slowly
 
     if arguments.engine == HERE:
-        devices = devices_of(arguments)
+        devices = devices_of(arguments.devices) if arguments.devices else ()
         try:
             device = pick_device(arguments.device)
         except ValueError as error:
@@ -312,13 +312,10 @@ def machine_of(arguments: Namespace, config: Config) -> Machine:
     return Machine(torch.device(arguments.device), config.precision, arguments.jobs, arguments.engine)
 
 
-def devices_of(arguments: Namespace) -> tuple[str, ...]:
-    """Return CUDA_VISIBLE_DEVICES for a process on each device of `--devices`; () without. Raises ConfigError."""
+def devices_of(numbers: Sequence[str]) -> tuple[str, ...]:
+    """Return CUDA_VISIBLE_DEVICES for a process on each device of `--devices`. Raises ConfigError."""
     from benchmark.machine import visible_devices
 
-    numbers = arguments.devices
-    if not numbers:
-        return ()
     visible = {str(number): name for number, name in enumerate(visible_devices())}
     if not visible.keys() >= set(numbers) or len(set(numbers)) < len(numbers):
         seen = ", ".join(visible) or "none"

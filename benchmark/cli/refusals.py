@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -19,12 +19,12 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.card_formats import PACKAGES
-from benchmark.data.prepare import Prepared, key_listing
+from benchmark.data.prepare import key_listing
 from benchmark.process import EngineLost
 from benchmark.results.files import Damaged, holder_of
 from benchmark.results.names import TFIDF, install
 from benchmark.results.store import NoResults, Plan, Store
-from benchmark.run.datasets import audit_run, locate, names_of
+from benchmark.run.datasets import locate, names_of
 from benchmark.run.engine import HERE, open_engine
 from benchmark.run.grid import Grid, select
 
@@ -116,14 +116,3 @@ def needs_of(config: Config, arguments: Namespace) -> Iterator[Need]:
         source = config.data.source(name)
         if isinstance(source, Card) and (packages := PACKAGES[source.signals.kind]):
             yield Need(f"{source.title}, {source.signals.kind} files,", packages, "leave the dataset out")
-
-
-def refuse_audited(config: Config, prepared: Mapping[str, Prepared], arguments: Namespace) -> list[str]:
-    """Audit a run's prepared corpus and columns; returns what tables warn of.
-
-    Raises DatasetError for data that cannot be used, and for a leak that is not allowed.
-    """
-    leaks, warnings = audit_run(config, prepared)
-    if leaks and not vars(arguments).get("allow_leak"):
-        raise DatasetError(f"{'; '.join(leaks)}; `data check` shows more, `run --allow-leak` runs all the same")
-    return [*leaks, *warnings]

@@ -15,7 +15,7 @@ import torch
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import dry_run
 from benchmark.cli.main import FAILED, OK, USAGE, Request, config_of, folders_of, machine_of
-from benchmark.cli.refusals import are_refused, in_use, refuse_audited, select_keys
+from benchmark.cli.refusals import are_refused, in_use, select_keys
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import Dataset, counted
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
@@ -33,6 +33,7 @@ from benchmark.results.files import (
 from benchmark.results.names import RECORD_FILE, command
 from benchmark.results.store import Failure, Plan, Store
 from benchmark.run.datasets import (
+    audit_run,
     external_forms,
     joins_of,
     locate,
@@ -106,7 +107,8 @@ def run_missing(request: Request, console: Console) -> tuple[Plan, int]:
     folders_used = [*(one.key for one in grid.pretrainings), *sorted({data.folder.name for data in used})]
     plan = make_plan(config, prepared, grid, warnings, probe.source)
     plan = replace(plan, command=arguments.line, folders=folders_used)
-    tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, forms, store), console)
+    for line in remove_unsound(grid, prepared[config.data.pretrain], prepared, forms, store):
+        note(console, line)
     work = missing(grid, store)
     store.save_plan(plan)
     cells = len(grid.distinct_cells())
@@ -156,16 +158,10 @@ def prepare_all(
         note(console, prepared_line(joined))
     write_skipped({name: data.skipped for name, data in prepared.items()}, arguments.out / "skipped.csv")
     prepared = with_columns(config, prepared)
-    warnings = refuse_audited(config, prepared, arguments)
+    warnings = audit_run(config, prepared, allow_leak=vars(arguments).get("allow_leak", False))
     for line in warnings:
         note(console, f"warning: {line}")
     return prepared, warnings
-
-
-def tell_unsound(results: str, console: Console) -> None:
-    """Print how many results were removed, if any."""
-    if results:
-        note(console, f"computed while a prepared file was damaged, and computed again: {results}")
 
 
 def prepared_line(prepared: Prepared) -> str:
@@ -182,7 +178,7 @@ def work_off(work: Work, context: Context, prepared: Mapping[str, Prepared], mac
 
     Raises ConfigError for an engine without workers that can be used, EngineLost where its scheduler ends.
     """
-    for line in work.damage_lines():
+    for line in work.damage:
         note(console, line)
     if not work.cells and not work.pretrainings:
         return 0

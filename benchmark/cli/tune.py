@@ -24,7 +24,7 @@ from benchmark import screen as terminal
 from benchmark.cli.dry_run import dry_run
 from benchmark.cli.main import FAILED, OK, USAGE, Request, config_of, folders_of, machine_of, values_of
 from benchmark.cli.refusals import are_refused
-from benchmark.cli.run import prepare_all, sole_command, tell_unsound, work_off
+from benchmark.cli.run import prepare_all, sole_command, work_off
 from benchmark.config.config import Config, laid_over, with_settings
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
@@ -68,7 +68,8 @@ def tune(arguments: Namespace, console: Console) -> int:
     with sole_command(store):
         prepared, _ = prepare_all(request, datasets, console)
         grid = make_grid(config, prepared, machine, variants)
-        tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, {}, store), console)
+        for line in remove_unsound(grid, prepared[config.data.pretrain], prepared, {}, store):
+            note(console, line)
         work = missing(grid, store)
         note(console, f"{candidates_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
         context = context_of(config, prepared, store, machine)

@@ -177,7 +177,7 @@ def folds_of(inputs: CellInput, column: Column, known: Shared) -> list[Task]:
     """Make a cell's task, or those of the parts of its cross-validation."""
     cell, is_tested, device = inputs.cell, inputs.cell.evaluation != VALIDATION, inputs.context.device
     tasks = []
-    for part in parts_of_cell(inputs, column):
+    for part in parts_of_cell(inputs, column) if column.is_cross_validated else [None]:
         key = column.spec, is_tested, part
         if key not in known.sides:
             known.sides[key] = sides_for_tasks(column, device=device, tested=is_tested, part=part)
@@ -185,14 +185,12 @@ def folds_of(inputs: CellInput, column: Column, known: Shared) -> list[Task]:
     return tasks
 
 
-def parts_of_cell(inputs: CellInput, column: Column) -> Sequence[Part | None]:
-    """Return the parts of a cell's cross-validation, None for a cell of one task.
+def parts_of_cell(inputs: CellInput, column: Column) -> Sequence[Part]:
+    """Return the parts of a cell's cross-validation.
 
     Where the column is cross-fitted the seed deals them; else each labelled subset deals its own.
     """
     cell = inputs.cell
-    if not column.is_cross_validated:
-        return [None]
     if DEALT_BY in cell.content:
         return parts_of(opened_columns(inputs.config, inputs.context.folders), cell.seed)
     return parts_of({cell.dataset: column}, cell.draw_seed)

@@ -183,17 +183,11 @@ def patients_of(config: Config, name: str) -> Iterator[str]:
         yield "not stated (`table.patient` of its card), so every recording counts as a patient of its own"
 
 
-class Judgement(NamedTuple):
-    """Judgement of an audit on the data of a run."""
+def audit_run(config: Config, prepared: Mapping[str, Prepared], *, allow_leak: bool = False) -> list[str]:
+    """Audit a run's corpus and columns; returns warnings: allowed leaks, columns without a score, and what is doubtful.
 
-    leaks: list[str]
-    """Reasons for which a run is refused without --allow-leak."""
-    warnings: list[str]
-    """Datasets that cannot be scored, whose cells are dashes, and what is doubtful about the data and used."""
-
-
-def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> Judgement:
-    """Audit a run's corpus and columns. Raises DatasetError if the corpus or every column is unusable."""
+    Raises DatasetError if the corpus or every column is unusable, and for a leak that is not allowed.
+    """
     names = [column.name for column in config.data.columns()]
     findings = audit_of(config, prepared, names)
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
@@ -210,7 +204,9 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> Judgement:
         if finding.in_tables:
             warnings.append(f"{prepared[finding.datasets[0]].title}: {finding.text}")
     leaks = [finding.text for finding in findings if finding.severity == "leak"]
-    return Judgement(leaks, warnings)
+    if leaks and not allow_leak:
+        raise DatasetError(f"{'; '.join(leaks)}; `data check` shows more, `run --allow-leak` runs all the same")
+    return [*leaks, *warnings]
 
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:

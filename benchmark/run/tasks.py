@@ -78,7 +78,7 @@ class Work:
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
     damage: tuple[str, ...] = ()
-    """A line for each damaged file whose content is computed again."""
+    """Lines on damaged files whose content is made again: one for each of the first, and the number of the others."""
 
     @cached_property
     def jobs(self) -> list[Job]:
@@ -111,13 +111,6 @@ class Work:
         jobs = [Job((pretraining,)) for pretraining in pretrainings]
         untrained = len(jobs) - len(trained)
         return [*jobs[:untrained], *first.values(), *jobs[untrained:], *others]
-
-    def damage_lines(self) -> Iterator[str]:
-        """Yield a line for each of the first damaged files, and one that counts the others."""
-        for line in self.damage[:MOST_NAMED]:
-            yield f"damaged: {line}"
-        if len(self.damage) > MOST_NAMED:
-            yield f"damaged: {len(self.damage) - MOST_NAMED} more files"
 
 
 @dataclass(frozen=True)
@@ -164,8 +157,10 @@ def missing(grid: Grid, store: Store) -> Work:
             if isinstance(part, Pretraining):
                 read_checkpoint(store.pretrained / part.key / CHECKPOINT)
         except Damaged as problem:
-            damage.append(str(problem))
+            damage.append(f"damaged: {problem}")
         lacking.append(part)
+    if len(damage) > MOST_NAMED:
+        damage[MOST_NAMED:] = [f"damaged: {len(damage) - MOST_NAMED} more files"]
     return Work(
         grid,
         tuple(part for part in lacking if isinstance(part, Pretraining)),

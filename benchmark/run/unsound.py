@@ -23,14 +23,14 @@ def remove_unsound(
     columns: Mapping[str, Prepared],
     forms: Mapping[tuple[str, str], Prepared],
     store: Store,
-) -> str:
+) -> list[str]:
     """Remove what was stored of a grid while a file of its data was damaged, and the cells of encoders among that.
 
-    Returns '2 pretrainings and 5 cells'; '' where there is nothing to remove. forms: as of `grid.make_grid`. An
-    unfinished pretraining loses its checkpoint; health is measured again.
+    Returns a line on what it has removed, if anything. forms: as of `grid.make_grid`. An unfinished pretraining loses
+    its checkpoint; health is measured again.
     """
     if not any(map(spans_behind, (corpus, *columns.values(), *forms.values()))):
-        return ""
+        return []
     spans_of_corpus = spans_behind(corpus)
     unsound = set[str]()
     removed = 0
@@ -50,7 +50,10 @@ def remove_unsound(
     for key in unsound:  # after their cells, which nothing else tells where this process is killed before
         shutil.rmtree(store.pretrained / key)
     doubt_health(grid, columns, store)
-    return f"{counted(len(unsound), 'pretraining')} and {counted(removed, 'cell')}" if unsound or removed else ""
+    if not unsound and not removed:
+        return []
+    results = f"{counted(len(unsound), 'pretraining')} and {counted(removed, 'cell')}"
+    return [f"computed while a prepared file was damaged, and computed again: {results}"]
 
 
 def doubt_health(grid: Grid, columns: Mapping[str, Prepared], store: Store) -> None:

@@ -22,6 +22,7 @@ import pytest
 import torch
 
 from benchmark.cli import refusals
+from benchmark.data.audit import Finding
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.results.files import file_lock
 from benchmark.results.store import Row, Store
@@ -326,7 +327,8 @@ def test_a_dry_run_refuses_what_the_run_refuses_before_any_work(
     if "package" in case:
         monkeypatch.setattr(refusals, "find_spec", lambda name: None)
     if case == "a leak":
-        monkeypatch.setattr(refusals, "audit_run", lambda *data: (["one patient on both sides"], []))
+        leak = Finding(("chapman",), "leak", "one patient on both sides")
+        monkeypatch.setattr("benchmark.run.datasets.audit_of", lambda *data: [leak])
     if case == "an engine that does not answer":
         monkeypatch.setattr("benchmark.run.dask_engine.PATIENCE_SECONDS", 1.0)
     if case == "workers of several threads":

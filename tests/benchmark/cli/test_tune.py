@@ -53,9 +53,8 @@ def test_a_dry_run_of_a_search_writes_nothing(capsys: pytest.CaptureFixture[str]
     assert [path.name for path in Path().iterdir()] == ["tiny.yaml"]
 
 
-def test_a_search_scores_no_test_patient(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_scores_no_test_patient() -> None:
     assert main(["tune", *FLAGS, "--candidates", "3"]) == OK
-    assert "no test patient was scored" in capsys.readouterr().out
     store = Store(Path("runs"))
     rows = [row for file in store.cells.glob("*.npz") if (row := store.load_row(file.stem))]
     assert len(rows) == 6

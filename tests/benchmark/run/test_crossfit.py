@@ -226,11 +226,12 @@ def leaks_with_copy(bench: Bench, config: Config, patient: str) -> list[str]:
     digests = [*other.recordings.digest]
     digests[[*other.recordings.patient].index(patient)] = one.recordings.digest[[*one.recordings.patient].index("P1")]
     changed = {"cpsc2018": with_cells(other, digest=digests)}
-    return [text for text in audit_run(config, bench.prepared | changed)[0] if "both pretrained on" in text]
+    warnings = audit_run(config, bench.prepared | changed, allow_leak=True)
+    return [text for text in warnings if "both pretrained on" in text]
 
 
 def test_a_recording_under_two_names_is_a_leak(bench: Bench) -> None:
-    assert audit_run(bench.config, bench.prepared)[0] == []
+    audit_run(bench.config, bench.prepared)
     assert leaks_with_copy(bench, bench.config, "P1") == []
     assert len(leaks_with_copy(bench, bench.config, "P2")) == 1
 

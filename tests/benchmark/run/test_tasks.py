@@ -225,7 +225,7 @@ def test_a_damaged_encoder_of_done_cells_is_made_again(finished: Bench, is_neede
         file.unlink() if content is None else file.write_bytes(content)
         work = finished.missing()
         assert work.pretrainings == (cell.pretraining,)
-        assert [line.partition(": ")[0] for line in work.damage] == ([] if content is None else [str(file)])
+        assert [line.split(": ")[1] for line in work.damage] == ([] if content is None else [str(file)])
         assert finished.work_off() == 0
         assert finished.heard.done == [PMQ, *([cell.name] if work.cells else [])]
         assert (file.read_bytes(), finished.rows()) == (weights, rows)
@@ -236,7 +236,7 @@ def test_a_checkpoint_that_cannot_be_used_is_named(bench: Bench) -> None:
     for content in (b"", b"damaged", seal("another", b"state")):
         write_atomic(folder / CHECKPOINT, content)
         (line,) = bench.missing().damage
-        assert line.startswith(f"{folder / CHECKPOINT}: its content does not match its digest")
+        assert line.startswith(f"damaged: {folder / CHECKPOINT}: its content does not match its digest")
         assert line.endswith("the pretraining starts over")
     write_atomic(folder / CHECKPOINT, seal(folder.name, b"state"))
     assert bench.missing().damage == ()

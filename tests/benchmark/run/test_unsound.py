@@ -26,7 +26,8 @@ def damage(bench: Bench, name: str, folder: Path, since: float, until: float) ->
 def removed(bench: Bench) -> tuple[str, list[str]]:
     """Remove what is unsound; returns how much, and the rows whose pretraining is gone."""
     corpus = bench.prepared[bench.config.data.pretrain]
-    results = remove_unsound(bench.grid, corpus, bench.prepared, {}, bench.store)
+    lines = remove_unsound(bench.grid, corpus, bench.prepared, {}, bench.store)
+    results = "".join(lines).rpartition(": ")[2]
     missing = bench.missing()
     assert results.partition(" and ")[2].startswith(str(len(missing.cells) or ""))
     return results, [pretraining.variant.name for pretraining in missing.pretrainings]
