@@ -101,9 +101,9 @@ class Description:
         return f"z-score per recording and lead{further}"
 
 
-def windows_of(recording: Recording, how: Description) -> Windows:
+def windows_of(recording: Recording, description: Description) -> Windows:
     """Cut the windows (m, S, 12) of a recording, m a multiple of `per_trial`. Raises Unusable if it gives none."""
-    cut, per_trial = how.segmentation, how.per_trial
+    cut, per_trial = description.segmentation, description.per_trial
     whole = cut.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12), or samples (n, 1, 12)
     count = int(cut.trials_in(np.array(len(whole)), per_trial))
     if not count:
@@ -115,8 +115,9 @@ def windows_of(recording: Recording, how: Description) -> Windows:
         step = cut.step(per_trial)
         samples = whole.reshape(-1, len(LEADS))  # (n, 12)
         windows = np.stack([samples[first : first + length] for first in range(0, count * step, step)])
-    scaled = windows if how.scale is None else Scale(*how.scale).applied(windows)
-    return zero_missing_leads(scaled, how.leads).reshape(-1, cut.samples, len(LEADS))  # (m, S, 12)
+    scale = description.scale
+    scaled = windows if scale is None else Scale(*scale).applied(windows)
+    return zero_missing_leads(scaled, description.leads).reshape(-1, cut.samples, len(LEADS))  # (m, S, 12)
 
 
 def recordings_of(signals: Signals, rate: float, leads: Sequence[str], present: Sequence[str] = LEADS) -> list[Any]:

@@ -57,12 +57,12 @@ def listing() -> dict[str, dict[str, str]]:
     beyond: dict[str, str] = {}
     for name, method_class in METHODS.items():
         group = beyond if name in BEYOND else compared
-        about = what_is(method_class, METHODS)
+        about = first_line_of(method_class, METHODS)
         group[name] = about if "et al. 20" in about else about + short_text(name)
     compared["./mine.py"] = f"a file of your own: {PAGE} shows how to write one, `check` tests it"
     encoders = {}
     for name, encoder_class in ENCODERS.items():
-        encoders[name] = f"{what_is(encoder_class, ENCODERS)} {costs_of(encoder_class())}"
+        encoders[name] = f"{first_line_of(encoder_class, ENCODERS)} {costs_of(encoder_class())}"
     datasets = {}
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
@@ -92,9 +92,9 @@ def listing() -> dict[str, dict[str, str]]:
     }
 
 
-def what_is(model_class: type, kinds: Mapping[str, type]) -> str:
+def first_line_of(model_class: type, table: Mapping[str, type]) -> str:
     """Return the first line of a class's module, or of the class itself where the module holds several."""
-    beside = [other for other in kinds.values() if other.__module__ == model_class.__module__]
+    beside = [other for other in table.values() if other.__module__ == model_class.__module__]
     described = sys.modules[model_class.__module__] if len(beside) == 1 else model_class
     text = getdoc(described) or ""
     return text.partition("\n")[0]

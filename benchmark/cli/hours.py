@@ -116,7 +116,7 @@ def seconds_of_cells(cell: Cell, config: Config, machine: Machine) -> Seconds:
 
 def timed_cells(cell: Cell, row: Config, machine: Machine, windows: int) -> tuple[float, float]:
     """Time a cell on noise of so many windows, and a further one that uses its features."""
-    known = EvaluationCache(machine.precision)
+    cache = EvaluationCache(machine.precision)
     if cell.pretraining is None:
         task = noise_task(row.data.cut().samples, machine.device, windows)
         judge = partial(evaluate_classical, cell.evaluation, task, row, cell.draw_seed)
@@ -125,9 +125,9 @@ def timed_cells(cell: Cell, row: Config, machine: Machine, windows: int) -> tupl
         encoder = new_method(cell.pretraining, row, machine.device).exported().eval()
         cut = encoder.signals if isinstance(encoder, PretrainedEncoder) else row.data.cut()
         task = noise_task(cut.samples, machine.device, windows)
-        judge = partial(evaluate, cell.evaluation, encoder, task, row, method=method, seed=0, cache=known)
+        judge = partial(evaluate, cell.evaluation, encoder, task, row, method=method, seed=0, cache=cache)
     first = timeit(judge, number=1)
-    known.outcomes.clear()
+    cache.outcomes.clear()
     further = timeit(judge, number=1)
     shares = is_frozen(cell.evaluation) or cell.pretraining is None
     return (first if shares else min(first, further)), further

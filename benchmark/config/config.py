@@ -49,9 +49,9 @@ class Config(Settings):
         if self.pretrain.preset != "paper" and self.pretrain.recipe is None:
             filled["pretrain"] = self.pretrain.model_copy(update={"recipe": Recipe()})
         if self.protocol == "strict":
-            how = self.data.segmentation
-            if how.kind == "heartbeats" and "beats" not in how.model_fields_set:
-                fused = how.model_copy(update={"beats": "fused"})
+            segmentation = self.data.segmentation
+            if segmentation.kind == "heartbeats" and "beats" not in segmentation.model_fields_set:
+                fused = segmentation.model_copy(update={"beats": "fused"})
                 filled["data"] = self.data.model_copy(update={"segmentation": fused})
             for name, rates in RATES.items():
                 section = getattr(self, name)

@@ -146,10 +146,11 @@ def with_overrides(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> d
         re.sub(r"^methods[.]", "hyperparameters.", key): copy.deepcopy(value) for key, value in overrides.items()
     }
     drop_superseded(whole, changes)
-    choose_encoders(whole, changes)
+    if isinstance(changes.get("encoder.name"), str):
+        choose_encoders(whole, changes)
     for key, value in changes.items():
         set_key(whole, key, value)
-    if "protocol" not in whole:
+    if "protocol" not in whole and section_of(whole, "data").get("cards"):
         data = parsed(whole).data
         if any(data.cards[name].patients for name in {*data.corpora, *data.datasets} & data.cards.keys()):
             whole["protocol"] = "strict"
@@ -185,8 +186,6 @@ def drop_superseded(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
 
 def choose_encoders(values: dict[str, Any], changes: dict[str, Any]) -> None:
     """Replace the file's encoders by those that overrides name, with the hyperparameters that the file gives them."""
-    if not isinstance(changes.get("encoder.name"), str):
-        return
     sections = [*listed(values.get("encoders", [])), values.get("encoder", {})]
     given = {section.get("name", DEFAULT): section for section in sections if is_encoder(section)}
     values |= {"encoder": given.get(changes["encoder.name"], {}), "encoders": []}

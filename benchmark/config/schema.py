@@ -106,7 +106,7 @@ class Recordings(Section):
 Windows = Annotated[
     Heartbeats | Recordings,
     Discriminator("kind"),
-    BeforeValidator(lambda how: {"kind": "heartbeats"} | how if isinstance(how, dict) else how),
+    BeforeValidator(lambda keys: {"kind": "heartbeats"} | keys if isinstance(keys, dict) else keys),
 ]
 
 
@@ -168,12 +168,13 @@ class Data(Section):
 
     def cut(self) -> Segmentation:
         """Return the segmentation of recordings."""
-        how, raw = self.segmentation, self.standardise != "recording"
-        if isinstance(how, Heartbeats):
-            return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw, beats=how.beats)
-        samples = round(how.seconds * self.rate)
-        stride = round(how.stride * self.rate) if how.stride else samples // 2
-        return Segmentation("recordings", samples, self.rate, stride, raw, how.short == "pad")
+        windows = self.segmentation
+        raw = self.standardise != "recording"
+        if isinstance(windows, Heartbeats):
+            return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw, beats=windows.beats)
+        samples = round(windows.seconds * self.rate)
+        stride = round(windows.stride * self.rate) if windows.stride else samples // 2
+        return Segmentation("recordings", samples, self.rate, stride, raw, windows.short == "pad")
 
     def prefix_of(self, name: str) -> str:
         """Return the path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""

@@ -18,7 +18,8 @@ def check(config: Config) -> None:
     for name in (*config.methods, *config.hyperparameters, *config.ablations, *config.sweeps):
         config.method_class(name)
     check_names(config)
-    check_passes(config)
+    if config.pretrain.budget == "passes":
+        check_passes(config)
     require("evaluation", config.evaluate, EVALUATION_FACTS)
     if config.evaluate == [RETRIEVAL]:
         raise ValueError(f"evaluate: {RETRIEVAL} cannot be the only evaluation; add one: --evaluate linear {RETRIEVAL}")
@@ -56,9 +57,9 @@ def check_names(config: Config) -> None:
 
 
 def check_passes(config: Config) -> None:
-    """Refuse a method in a file without `encoder_passes` where a budget of passes has to make several methods equal."""
+    """Refuse a method in a file without `encoder_passes` where encoder passes have to make several methods equal."""
     trained = [method_class for method_class in map(config.method_class, config.methods) if method_class.trains]
-    if config.pretrain.budget != "passes" or len(trained) == 1:
+    if len(trained) == 1:
         return
     for method_class in trained:
         if sources_of(method_class) and "encoder_passes" not in vars(method_class):

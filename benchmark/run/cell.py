@@ -68,8 +68,8 @@ class CellInput(NamedTuple):
     context: Context
 
 
-def run_cell(cell: Cell, context: Context, known: Shared) -> None:
-    """Run one cell and store its row; `known`: results that the cells of its task share.
+def run_cell(cell: Cell, context: Context, shared: Shared) -> None:
+    """Run one cell and store its row; `shared`: results that the cells of its task share.
 
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss,
     ValueError where the encoder of a part saw a patient whom the part tests.
@@ -81,7 +81,7 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
     data = of_task(open_prepared(context.folders[cell.dataset]), task)
     column = column_of(data, spec)
     inputs = CellInput(cell, config, context)
-    folds = folds_of(inputs, column, known)
+    folds = folds_of(inputs, column, shared)
     unscored = ""
     if cell.evaluation != RETRIEVAL:
         unscored = next((fold.unscored for fold in folds if fold.unscored), "")
@@ -93,7 +93,7 @@ def run_cell(cell: Cell, context: Context, known: Shared) -> None:
             refuse_seen(context.store, pretraining.key, fold.test.patient.tolist())
         encoders = cell.parts or [cell.pretraining] * len(folds)
         learn_task = learn if cell.external_windows is None else learn_on_external_windows
-        outcomes = [learn_task(inputs, fold, one, known) for fold, one in zip(folds, encoders, strict=True)]
+        outcomes = [learn_task(inputs, fold, one, shared) for fold, one in zip(folds, encoders, strict=True)]
     predictions, facts, split = merged(data, folds, outcomes, is_crossfitted=DEALT_BY in cell.content)
     notes = list(chain(*(fold.notes for fold in folds), *(outcome.notes for outcome in outcomes)))
     if reason := unscored or ("" if is_tested else UNTESTED):
@@ -173,15 +173,15 @@ def score_of_thresholds(name: str, folds: Sequence[Task], outcomes: Sequence[Out
     return METRICS[name].score(np.concatenate(truths), np.concatenate(decisions), True)
 
 
-def folds_of(inputs: CellInput, column: Column, known: Shared) -> list[Task]:
+def folds_of(inputs: CellInput, column: Column, shared: Shared) -> list[Task]:
     """Make a cell's task, or those of the parts of its cross-validation."""
     cell, is_tested, device = inputs.cell, inputs.cell.evaluation != VALIDATION, inputs.context.device
     tasks = []
     for part in parts_of_cell(inputs, column) if column.is_cross_validated else [None]:
         key = column.spec, is_tested, part
-        if key not in known.sides:
-            known.sides[key] = sides_for_tasks(column, device=device, tested=is_tested, part=part)
-        tasks.append(task_on(known.sides[key], ratio=cell.ratio, seed=cell.draw_seed, subset=cell.subset))
+        if key not in shared.sides:
+            shared.sides[key] = sides_for_tasks(column, device=device, tested=is_tested, part=part)
+        tasks.append(task_on(shared.sides[key], ratio=cell.ratio, seed=cell.draw_seed, subset=cell.subset))
     return tasks
 
 
@@ -244,8 +244,8 @@ def retrieval_queries(hits: Predictions) -> Predictions:
 
 def identity_of(cell: Cell) -> dict[str, Any]:
     """Collect the fields of a row that identify its cell."""
-    shared = ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed", "subset")
-    identity = {name: getattr(cell, name) for name in shared}
+    names = ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed", "subset")
+    identity = {name: getattr(cell, name) for name in names}
     identity["variant"] = cell.variant.name
     identity["method"] = cell.variant.method_name
     identity["pretrain_seed"] = cell.pretraining.seed if cell.pretraining else None
@@ -253,12 +253,14 @@ def identity_of(cell: Cell) -> dict[str, Any]:
     return identity
 
 
-def learn_on_external_windows(inputs: CellInput, task: Task, pretraining: Pretraining | None, known: Shared) -> Outcome:
+def learn_on_external_windows(
+    inputs: CellInput, task: Task, pretraining: Pretraining | None, shared: Shared
+) -> Outcome:
     """Learn a task from an external encoder's windows of its recordings, and predict those of the task."""
     assert inputs.cell.external_windows is not None
     windows = ExternalWindows(open_prepared(inputs.cell.external_windows), inputs.config.column_spec().leads)
     external = external_task(task, windows)
-    outcome = learn(inputs, external, pretraining, known)
+    outcome = learn(inputs, external, pretraining, shared)
     notes = missing_notes(task, external)
     missing = None
     if inputs.cell.evaluation == RETRIEVAL:  # a recording without windows is no query
@@ -271,7 +273,7 @@ def learn_on_external_windows(inputs: CellInput, task: Task, pretraining: Pretra
     return replace(outcome, probability=predictions, notes=[*notes, *outcome.notes])
 
 
-def learn(inputs: CellInput, task: Task, pretraining: Pretraining | None, known: Shared) -> Outcome:
+def learn(inputs: CellInput, task: Task, pretraining: Pretraining | None, shared: Shared) -> Outcome:
     """Run the cell's evaluation on a task with an encoder, or none, and note its seconds.
 
     Raises FileNotFoundError without its weights.
@@ -282,11 +284,11 @@ def learn(inputs: CellInput, task: Task, pretraining: Pretraining | None, known:
         outcome = evaluate_classical(cell.evaluation, task, inputs.config, cell.draw_seed)
     else:
         key, method = pretraining.key, pretraining.method
-        if key not in known.encoders:
+        if key not in shared.encoders:
             encoder_class, _ = inputs.config.encoder_of(method)
-            known.encoders[key] = load_encoder(inputs.context.store.pretrained / key, encoder_class)
-        cache = known.caches.setdefault(key, EvaluationCache(inputs.context.precision))
-        encoder = known.encoders[key]
+            shared.encoders[key] = load_encoder(inputs.context.store.pretrained / key, encoder_class)
+        cache = shared.caches.setdefault(key, EvaluationCache(inputs.context.precision))
+        encoder = shared.encoders[key]
         outcome = evaluate(
             cell.evaluation, encoder, task, inputs.config, method=method, seed=cell.draw_seed, cache=cache
         )

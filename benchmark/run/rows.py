@@ -172,13 +172,13 @@ def sweeps_of(config: Config) -> Iterator[Variant]:
 
 def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:
     """Raise ConfigError for a row that pairs neighbouring windows where a recording of 10 s holds one."""
-    how = config.data.segmentation
-    if not isinstance(how, Recordings) or how.crops_of_typical() > 1:
+    windows = config.data.segmentation
+    if not isinstance(windows, Recordings) or windows.crops_of_typical() > 1:
         return
     for row in variants:
         if row.method is not None and row.method.trains and row.config.pairing == "neighbor":
             raise ConfigError(
                 f"{row.name} pairs neighbouring windows (pairing: neighbor), and a recording of {TYPICAL_SECONDS} s "
-                f"holds one of data.segmentation.seconds={how.seconds:g}: set that to 5 or less, "
+                f"holds one of data.segmentation.seconds={windows.seconds:g}: set that to 5 or less, "
                 f"methods.{row.method_name}.pairing=same, or compare other methods"
             )

@@ -189,14 +189,14 @@ def run(job: Job, context: Context) -> tuple[Ending, ...]:
     refuse_unfit(context)
     stop.clear()
     keep_freed_memory()
-    known = Shared()
+    shared = Shared()
     one_thread = not job.is_pretraining and context.device.type == "cpu"
     with limited_threads(1 if one_thread else context.threads):
-        return tuple(run_part(part, context, known) for part in job.parts)
+        return tuple(run_part(part, context, shared) for part in job.parts)
 
 
-def run_part(part: Part, context: Context, known: Shared) -> Ending:
-    """Run a pretraining or a cell, unless it is finished; an error is its outcome. `known`: what cells share."""
+def run_part(part: Part, context: Context, shared: Shared) -> Ending:
+    """Run a pretraining or a cell, unless it is finished; an error is its outcome. `shared`: what cells share."""
     began = time.monotonic()
     try:
         if stop.is_set():
@@ -205,7 +205,7 @@ def run_part(part: Part, context: Context, known: Shared) -> Ending:
             if isinstance(part, Pretraining):
                 run_pretraining(part, context)
             else:
-                run_cell(part, context, known)
+                run_cell(part, context, shared)
     except Stopped:
         return Ending(part.name, stopped=True)
     except Exception as error:
