@@ -134,7 +134,7 @@ def scan_folder(folder: Path) -> FolderScan:
 
 
 def _is_table(path: Path) -> bool:
-    """Whether a file is a table, and no text that begins with numbers or with names of two leads."""
+    """Tell whether a file is a table, and no text that begins with numbers or with names of two leads."""
     if path.name.lower().endswith(TABLES):
         with suppress(Exception):  # of a damaged file any
             header = read_cells(path).iloc[0].tolist()

@@ -16,7 +16,6 @@ from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.column import SEVERAL_LABELS, Column, dealing_of
 from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
@@ -24,12 +23,13 @@ from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared, skip_summary
 from benchmark.data.signals import LIMB_LEADS, amplitude_of
 from benchmark.data.splits import SPLIT_SEED, Part, Split
+from benchmark.results.arrays import Doubles, Floats, Ints
 
 Severity = Literal["fatal", "leak", "warning"]
 IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})
 """Kinds of reasons for skipping that lie in the ECG, not in a damaged file."""
 CARD_FORM = "files of a card"
-"""How the on-disk form of a user's own files ends."""
+"""End of the on-disk form of a user's own files."""
 NEAR = ", but for gain, steps or rate,"
 MOST_ALIKE = 50
 """Signals that share a part of their outline; of more it is an artefact that makes them alike."""
@@ -72,7 +72,7 @@ def audit(
     *,
     pretrain: str,
     tested: Sequence[str],
-    joined: Mapping[str, NDArray[np.int64]] | None = None,
+    joined: Mapping[str, Ints] | None = None,
 ) -> list[Finding]:
     """Audit datasets under their tasks, given by name; `pretrain` is pretrained on, `tested` are scored.
 
@@ -280,7 +280,7 @@ def fact_lines(column: Column) -> Iterator[str]:
 
 
 class SizeOfTest(NamedTuple):
-    """How much a column tests."""
+    """The test patients of a column."""
 
     patients: int
     effective: float
@@ -323,7 +323,7 @@ def measured_beats(dataset: Dataset, entries: Sequence[Entry]) -> list[tuple[flo
     return beats
 
 
-def heart_rate(signal: NDArray[np.float32], fs: float) -> float:
+def heart_rate(signal: Floats, fs: float) -> float:
     """Measure the heart rate, 1/min, of a recording (n, 12) at fs Hz; 0 where no beat repeats.
 
     The RR interval is the shortest lag, in samples, at which the slopes of all leads repeat: neither a wrong unit nor a
@@ -346,7 +346,7 @@ def heart_rate(signal: NDArray[np.float32], fs: float) -> float:
     return 60 * fs / int(high[0])
 
 
-def autocorrelation(course: NDArray[np.float64]) -> NDArray[np.float64]:
+def autocorrelation(course: Doubles) -> Doubles:
     """Return the autocorrelation of a course (n,) at the lags from 0 to n / 2."""
     from scipy.signal import correlate
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.data.datasets.base import ALWAYS_TESTED, NO_FOLD
+from benchmark.data.datasets.base import ALWAYS_TESTED, NO_FOLD, ClassIndices
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import (
     HELD_OUT,
@@ -45,7 +45,7 @@ class Column:
     """The recordings, with the labels of the task."""
     spec: TaskSpec
 
-    def counted(self, labels: tuple[int, ...]) -> tuple[int, ...]:
+    def counted(self, labels: ClassIndices) -> ClassIndices:
         """Return the classes that a recording with these labels counts for; none if the task excludes it.
 
         `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label
@@ -58,7 +58,7 @@ class Column:
         return labels if len(labels) == 1 else ()
 
     @cached_property
-    def labels(self) -> list[tuple[int, ...] | None]:
+    def labels(self) -> list[ClassIndices | None]:
         """Classes that each recording counts for; None for a recording on no side of a split.
 
         A multi-label task has recordings without a class, whose dataset denies each.
@@ -99,7 +99,7 @@ class Column:
 
     @cached_property
     def is_cross_validated(self) -> bool:
-        """Whether every patient is tested: the spec asks for it and the dataset has no folds."""
+        """Tell whether every patient is tested: the spec asks for it and the dataset has no folds."""
         return self.spec.folds > 0 and bool((self.data.recordings.fold == NO_FOLD).all())
 
     @cached_property
@@ -111,7 +111,7 @@ class Column:
 
     @cached_property
     def division(self) -> str:
-        """How the recordings are divided into training, validation and test parts, for a methods section."""
+        """Words on the division into training, validation and test parts, for a methods section."""
         stated = {*self.data.recordings.fold.tolist()} - {NO_FOLD, ALWAYS_TESTED}
         if stated:
             return "by the folds that the dataset states"

@@ -86,7 +86,7 @@ def pairs_of(per_trial: int) -> int:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is pretrained on: T of the pseudo-trials of a dataset."""
+    """Recordings to pretrain on: T of the pseudo-trials of a dataset."""
 
     trials: Trials
     chosen: Ints
@@ -94,7 +94,7 @@ class Corpus:
     device: torch.device
     """Device to which batches are moved."""
     random_start: bool = False
-    """Whether a window may begin at any sample; heartbeats begin where they were cut."""
+    """A window may begin at any sample; heartbeats begin where they were cut."""
     text: Tensor | None = None  # (T, E) embedded report of the recording, on the device
 
     @cached_property

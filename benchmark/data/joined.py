@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data.column import Column, column_of
-from benchmark.data.datasets.base import NO_FOLD, DatasetError, DatasetInfo, Entry, rows_beside
+from benchmark.data.datasets.base import NO_FOLD, ClassIndices, DatasetError, DatasetInfo, Entry, rows_beside
 from benchmark.data.prepare import NO_WINDOWS, Prepared
 from benchmark.data.recordings import table_of
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
@@ -36,7 +36,7 @@ A card's class has the concept's name.
 """
 Member = tuple[Prepared, Ints]
 """A dataset, and numbers of its recordings, ascending."""
-Mark = tuple[tuple[int, ...], int]
+Mark = tuple[ClassIndices, int]
 """Labels and fold of a recording."""
 
 
@@ -94,7 +94,7 @@ class Transport:
     classes: tuple[str, ...]
     """The concepts that both ends have, in the order of the classes that are learned."""
     ends: tuple[DatasetTask, DatasetTask]
-    """What is learned, and what is tested."""
+    """The columns that are learned and tested."""
     first_label_counts: bool = False
     how_to_get: str = ""
 

@@ -96,7 +96,7 @@ class Prepared:
     """Warnings of the listing."""
     segmentation: Segmentation = HEARTBEATS
     first_label_counts: bool = False
-    """Whether the first label stands for a recording in a single-label task (`datasets.base`)."""
+    """The first label stands for a recording in a single-label task (`datasets.base`)."""
     how_to_get: str = ""
     """One line: source of the real data."""
     dataset: str = ""

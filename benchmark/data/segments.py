@@ -30,7 +30,7 @@ LARGEST = float(np.finfo(np.float16).max)
 
 @dataclass(frozen=True)
 class Segmentation:
-    """How recordings are cut."""
+    """Settings by which recordings are cut."""
 
     kind: Kind = "heartbeats"
     samples: int = WINDOW
@@ -40,11 +40,11 @@ class Segmentation:
     stride: int = 0
     """Samples from the beginning of a crop to that of the next; 0 for heartbeats."""
     raw: bool = False
-    """Whether windows are in mV, not standardised per recording and lead."""
+    """Windows are in mV, not standardised per recording and lead."""
     pad: bool = False
     """A recording shorter than a window is lengthened by zeros, instead of skipped."""
     beats: Beats = "authors"
-    """How heartbeats are found."""
+    """Rule by which heartbeats are found."""
 
     def cut(self, signal: AnyFloats, fs: float) -> Floats:
         """Cut a recording (n_samples, L) in mV at fs Hz into windows (n, S, L), or return its samples (n, 1, L).
@@ -71,7 +71,7 @@ class Segmentation:
 
     @property
     def standardises_trials(self) -> bool:
-        """Whether a pseudo-trial is standardised once more as a whole, as PMQ's and COMET's authors do."""
+        """Tell whether a pseudo-trial is standardised once more as a whole, as PMQ's and COMET's authors do."""
         return self.kind == "heartbeats" and not self.raw
 
     def step(self, per_trial: int) -> int:

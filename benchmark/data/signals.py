@@ -1,4 +1,4 @@
-"""What is known of a signal besides its windows: digest and outline, by which copies are found, and what is doubtful.
+"""Facts of a signal besides its windows: digest and outline, by which copies are found, and what is doubtful.
 
 The limb leads obey the laws by which III, aVR, aVL and aVF are sums of I and II with known signs (Einthoven 1913,
 Goldberger 1942), unless they are exchanged or inverted. A wrong unit shows in the amplitude, and an offset leaves too

@@ -18,8 +18,9 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
-from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, NO_FOLD, SplitBy, grouped
+from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, NO_FOLD, ClassIndices, SplitBy, grouped
 from benchmark.data.recordings import RecordingTable
 from benchmark.results.arrays import Ints
 from benchmark.results.names import Pool
@@ -48,7 +49,7 @@ class TaskSpec:
     leads: tuple[str, ...] = LEADS
     """The leads that there are; the others are zero."""
     pool: Pool = "mean"
-    """How the windows of a recording vote."""
+    """Vote of the windows of a recording."""
     sides: SplitBy = "protocol"
     validation_labels: ValidationLabels = "whole"
     """Validation patients whose labels choose settings: all, or the share that is labelled for training too."""
@@ -104,7 +105,7 @@ def split_into(sides: Sequence[list[int]]) -> Split:
     return Split(*(np.array(sorted(side), np.int64) for side in sides))
 
 
-def split_recordings(recordings: RecordingTable, labels: Sequence[tuple[int, ...] | None], spec: TaskSpec) -> Split:
+def split_recordings(recordings: RecordingTable, labels: Sequence[ClassIndices | None], spec: TaskSpec) -> Split:
     """Split the recordings of a dataset; a side may be empty, and all are where only some have an official fold.
 
     labels: the classes that each recording counts for; None for one on no side.
@@ -131,7 +132,7 @@ def split_recordings(recordings: RecordingTable, labels: Sequence[tuple[int, ...
 
 
 def _drawn_patients(
-    patient: Sequence[str], labels: Sequence[tuple[int, ...] | None], usable: Sequence[int]
+    patient: Sequence[str], labels: Sequence[ClassIndices | None], usable: Sequence[int]
 ) -> list[list[list[int]]]:
     """Recordings of each patient, of the patients of each class in a random order."""
     random = np.random.default_rng(SPLIT_SEED)
@@ -154,7 +155,7 @@ def _shuffled(rest: list[int]) -> list[list[int]]:
 
 
 def labels_by_patient(
-    patient: Sequence[str], labels: Sequence[tuple[int, ...] | None], recordings: Iterable[int], column: int = 0
+    patient: Sequence[str], labels: Sequence[ClassIndices | None], recordings: Iterable[int], column: int = 0
 ) -> dict[str, set[Label]]:
     """Collect the labels of each patient of some recordings, by the patient of every recording."""
     labels_of: dict[str, set[Label]] = {}
@@ -240,7 +241,7 @@ def labelled_subset(
     return (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)
 
 
-def _patient_order(patient: Ints, target: Ints, random: np.random.Generator) -> list[np.int64]:
+def _patient_order(patient: Ints, target: Ints, random: Generator) -> list[np.int64]:
     """All patients in random order after one of each class, the classes in random order."""
     shuffled = list(random.permutation(np.unique(patient)))
     first: dict[np.int64, None] = {}

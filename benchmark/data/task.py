@@ -100,13 +100,13 @@ class Task:
     unit: str
     """'heartbeat' (any window) or 'recording': what the validation score counts."""
     criterion: str = "f1"
-    """What strengths, rates and epochs are chosen by (`CRITERIA`)."""
+    """Score that strengths, rates and epochs are chosen by (`CRITERIA`)."""
     notes: list[str] = field(default_factory=list)
     """Remarks on the data that qualify the scores, e.g. a class without a labelled window."""
     unscored: str = ""
     """Why a side has no window, so that nothing can be scored; '' where each has one."""
     pool: Pool = "mean"
-    """How the windows of a recording vote."""
+    """Vote of the windows of a recording."""
     crops: Crops | None = None
     """Crops of the training side, on which an encoder is trained in place of windows, where recordings are whole."""
 
@@ -130,7 +130,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Sides:
-    """What the tasks on a dataset share: all but the labelled training windows."""
+    """Windows that the tasks on a dataset share: all but those that are labelled for training."""
 
     column: Column
     trials: Trials

@@ -50,7 +50,7 @@ class Arrays:
 
     @property
     def multi(self) -> bool:
-        """Whether a recording can have several classes."""
+        """Tell whether a recording can have several classes."""
         return np.ndim(self.y) == 2
 
     def write(self, folder: Path) -> Path:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from benchmark.results.arrays import Floats
 from benchmark.results.names import LEADS as LEADS
@@ -32,7 +32,9 @@ class DatasetError(Exception):
 LIMB_SHARES = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
 """Limb lead -> its shares of I and II, by the laws of Einthoven (1913) and Goldberger (1942)."""
 SplitBy = Literal["protocol", "shuffled"]
-"""How recordings without official folds are split."""
+"""Rule by which recordings without official folds are split."""
+ClassIndices: TypeAlias = tuple[int, ...]
+"""Indices into a dataset's classes, of a recording in the order in which the dataset states them."""
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 EXAMPLES = 3
@@ -78,8 +80,8 @@ class Entry:
     """Identifier of the person, unique within the dataset; the recording's own where the dataset names none."""
     path: str = ""
     """Signal file relative to the dataset's root, as its reader wants it (without extension for WFDB)."""
-    labels: tuple[int, ...] = ()
-    """Indices into the dataset's `classes`, in the order the dataset states them; empty in a pretraining corpus."""
+    labels: ClassIndices = ()
+    """Empty in a pretraining corpus."""
     report: str = ""
     """Report lines joined by '. ', empty where there is none."""
     fold: int = NO_FOLD
@@ -87,7 +89,7 @@ class Entry:
     statements: str = ""
     """Codes that the dataset states of it, one a line; what named tasks are made of (benchmark.data.tasks)."""
     is_negative: bool = False
-    """Whether the dataset says no to each class; another one without a label was not assessed."""
+    """The dataset says no to each class; another recording without a label was not assessed."""
     fs: float = 0.0
     """Sampling rate in Hz; 0 of a file that could not be read."""
     samples: int = 0
@@ -97,7 +99,7 @@ class Entry:
     outline: tuple[int, ...] = ()
     """Outline of the signal (`signals.outline_of`)."""
     doubts: str = ""
-    """What is doubtful about the signal and its file, one a line: kind, colon, details."""
+    """Doubts about the signal and its file, one a line: kind, colon, details."""
     reason: str = ""
     """Why the recording is left out: kind, colon, details; '' for a usable one."""
     windows: int = 0
@@ -109,13 +111,13 @@ class NamedTask:
     """A multi-label task of a dataset."""
 
     about: str
-    """What its classes are."""
+    """Words on its classes."""
     classes: tuple[str, ...]
     of_code: Mapping[str, str] | None
     """Code -> class; None: the dataset's labels are the task's."""
     sides: SplitBy = "protocol"
 
-    def labels(self, stated: tuple[int, ...], statements: str) -> tuple[int, ...]:
+    def labels(self, stated: ClassIndices, statements: str) -> ClassIndices:
         """Return indices into `classes`, ascending, by a recording's labels and codes; none where the task has none."""
         if self.of_code is None:
             return tuple(sorted(stated))
@@ -134,12 +136,12 @@ class Recording:
     report: str = ""
     """Report of a simulated recording, which is made with its signal and replaces that of its entry."""
     doubts: tuple[str, ...] = ()
-    """What is odd in its file and could be read in one way only: kind, colon, details."""
+    """Oddities of its file that could be read in one way only: kind, colon, details."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What a folder holds: the recordings it can offer and those its tables already rule out."""
+    """The recordings of a folder, and those that its tables already rule out."""
 
     entries: tuple[Entry, ...]
     skipped: tuple[tuple[str, str], ...] = ()
@@ -147,15 +149,15 @@ class Listing:
     form: str = ""
     """The on-disk form that was recognised and read, e.g. 'records500', or 'simulated'."""
     warnings: tuple[str, ...] = ()
-    """What was odd in the tables and could be read in one way only; one sentence each, without full stop."""
+    """Oddities of the tables that could be read in one way only; one sentence each, without full stop."""
     notes: tuple[str, ...] = ()
-    """What is worth knowing of the folder and its tables and no fault; likewise."""
+    """Remarks on the folder and its tables that are no fault; likewise."""
     reading: str = ""
     """Hash of settings that determine what is read and are in none of the dataset's files: of a card."""
 
 
 class DatasetInfo(Protocol):
-    """What tables and tasks need to know of a dataset, with or without its folder."""
+    """Facts of a dataset for tables and tasks, with or without its folder."""
 
     name: str
     """Name in flags, configs and rows."""
@@ -185,7 +187,7 @@ class DatasetKind(DatasetInfo, Protocol):
 
     @property
     def cite(self) -> str:
-        """What its publisher asks to be cited; '' for a card."""
+        """Publication to be cited, as its publisher asks; '' for a card."""
 
     @property
     def folders(self) -> tuple[str, ...]:

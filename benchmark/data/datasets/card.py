@@ -60,7 +60,7 @@ EXPRESSIONS |= {"**/": "(?:[^/]+/)*", "*": "[^/]*"}
 AGAIN = {part: f"(?P={part[1:-1]})" for part in (RECORDING, PATIENT, SITE)}
 """An identifier that stands in a path pattern a second time -> the same in a regular expression: the same text."""
 SITE_COLUMN = re.compile(r".*(hospital|site|cent(er|re)|clinic|institution|klini[ck]|krankenhaus).*", re.IGNORECASE)
-"""What columns are called that say where a patient was."""
+"""Names of columns that say where a patient was."""
 COUNTED_DIGITS = 5
 """Patients' numbers of up to so many digits may be counted from 1 by each site."""
 QUESTION = "?"
@@ -148,7 +148,7 @@ class Card(CardSection):
 
     @property
     def patients(self) -> list[str]:
-        """What together names a patient: columns of the table or `PATIENT`; empty where nothing does."""
+        """Columns of the table that together name a patient, or `PATIENT`; empty where nothing does."""
         if self.table and self.table.patient:
             return [self.table.patient] if isinstance(self.table.patient, str) else self.table.patient
         return [PATIENT] if PATIENT in self.signals.files else []
@@ -164,11 +164,11 @@ class CardFile(NamedTuple):
     path: str
     """Below the dataset's folder; with '#' and the number of a row."""
     recording: str
-    """What {recording} is, else the file's name without suffix."""
+    """Text for {recording}, else the file's name without suffix."""
     patient: str
-    """What {patient} is, with {site} and '/' ahead."""
+    """Text for {patient}, with {site} and '/' ahead."""
     folder: str = ""
-    """What stands ahead of {patient} where {site} does not."""
+    """Text ahead of {patient} where {site} does not stand there."""
 
     @property
     def name(self) -> str:

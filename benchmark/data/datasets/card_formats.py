@@ -63,7 +63,7 @@ HARMLESS = re.compile("(?i)additional|header size")
 RATES = re.compile(r"(?i)(fs|sr|rate|freq(uency)?|sampl(e|ing)[ _]?(rate|freq(uency)?))([ _]?hz)?")
 TIMES = re.compile(r"(?i)(time|times|t|elapsed|timestamp|seconds|ms)([^a-z].*)?")
 STARTS = ("start_sample", "LeadTimeOffset", "sample_skew_ms")
-"""What ecgdatakit calls the start of a lead, in SCP-ECG, MUSE and DICOM."""
+"""Names that ecgdatakit has for the start of a lead, in SCP-ECG, MUSE and DICOM."""
 LEAD_NAMES = re.compile(r"(?i)(lead|channel|sig|signal)(s|_?names?)")
 UNITS = re.compile(r"(?i)((adc|lead|sig|signal)_?)?units?")
 GAINS = re.compile(r"(?i)(adc_?)?gains?")
@@ -259,7 +259,7 @@ def are_names(cells: Iterable[str]) -> bool:
 
 
 def _counts(values: Doubles) -> bool:
-    """Whether values, the first of which may be blank, are 0, 1, ... or 1, 2, ...: no lead measures that."""
+    """Tell whether values, the first of which may be blank, are 0, 1, ... or 1, 2, ...: no lead measures that."""
     numbers = values[1:] if np.isnan(values[0]) else values
     return len(numbers) > 2 and numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
 

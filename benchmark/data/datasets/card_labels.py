@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, model_validator
 
-from benchmark.data.datasets.base import Unusable, some
+from benchmark.data.datasets.base import ClassIndices, Unusable, some
 from benchmark.data.datasets.card_formats import CardSection, Word
 from benchmark.data.datasets.tables import SHORTENED, SHOWN, Row
 from benchmark.results.canonical import (
@@ -54,7 +54,7 @@ class CardLabels(CardSection):
 
     @property
     def has_a_column_a_class(self) -> bool:
-        """Whether a column for each class says yes or no."""
+        """Tell whether a column for each class says yes or no."""
         return not self.column and not self.comment
 
     @cached_property
@@ -92,7 +92,7 @@ class CardLabels(CardSection):
         """Return the labels that are no class."""
         return [word for word in words if self.index(word) is None and not states_nothing(word)]
 
-    def indices(self, texts: Iterable[str]) -> tuple[int, ...]:
+    def indices(self, texts: Iterable[str]) -> ClassIndices:
         """Return the indices of the classes that texts state, in their order.
 
         Raises Unusable for a label that is no class, or has lost its digits.

@@ -32,13 +32,13 @@ CLOSED_FILE = Unread("file", "that cannot be opened", "give yourself the right t
 
 
 class FolderWalk(NamedTuple):
-    """What lies below a folder; names that begin with a dot are not looked at."""
+    """The files below a folder; names that begin with a dot are not looked at."""
 
     root: Path
     paths: list[str]
     """Paths of the files, sorted, also of those below links to folders."""
     warnings: tuple[str, ...]
-    """What was not entered or followed, a line of each kind with its number and examples, without full stop."""
+    """Names that were not entered or followed, a line of each kind, with number and examples, no full stop."""
 
     @property
     def remark(self) -> str:

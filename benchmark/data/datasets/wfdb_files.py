@@ -61,7 +61,7 @@ OBJECTS = re.compile(r"[Oo]bject arrays|Python objects")
 
 
 class Samples(NamedTuple):
-    """What a file holds, and what it states of it."""
+    """The samples of a file, and what it states of them."""
 
     signal: Doubles
     """(n, L) in the units of the columns."""
@@ -74,9 +74,9 @@ class Samples(NamedTuple):
     gains: Sequence[float] = ()
     """Steps per unit of the columns, where their numbers are steps."""
     rates: Mapping[str, float] = MappingProxyType({})
-    """What else in the file says a rate -> Hz."""
+    """Further entry of the file that states a rate -> Hz."""
     doubts: Sequence[str] = ()
-    """What its reader warns of: kind, colon, details."""
+    """Warnings of its reader: kind, colon, details."""
 
 
 @contextmanager
@@ -292,7 +292,7 @@ class RecordsBelow(NamedTuple):
     paths: dict[str, str]
     """Name -> path without extension."""
     warnings: tuple[str, ...]
-    """What of the folder could not be entered or followed."""
+    """Names that could not be entered or followed (`FolderWalk`)."""
 
 
 def find_records(
@@ -318,7 +318,7 @@ def find_records(
 
 
 class WFDBFolder:
-    """What datasets of WFDB records share (`base.Dataset`): a recording is a header and a signal file of one suffix."""
+    """A folder of WFDB records (`base.Dataset`): a recording is a header and a signal file of one suffix."""
 
     suffix: ClassVar[str]
     tasks: ClassVar[Mapping[str, NamedTask]] = {}

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.random import Generator
 
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import ALWAYS_TESTED, NO_FOLD, Entry, Listing, Recording, rows_beside
@@ -193,7 +194,7 @@ class SimulatedDataset:
         lines = machine_report(diagnoses, drawn.rate, rng, self.report_errors)
         return Recording(signal, FS, ". ".join(lines[:REPORT_LINES]))
 
-    def diagnoses(self, patient: int, visit: int, rng: np.random.Generator | None = None) -> tuple[str, ...]:
+    def diagnoses(self, patient: int, visit: int, rng: Generator | None = None) -> tuple[str, ...]:
         """Draw what a recording shows. rng: the recording's stream, not drawn from yet; by default a new one."""
         population = POPULATIONS[self.name]
         conditions = draw_conditions(self.stream(patient, PERSON), population)
@@ -204,12 +205,12 @@ class SimulatedDataset:
         rng = rng or self.stream(patient, FIRST_RECORDING + visit)
         return draw_diagnoses(rng, conditions, population, first=visit == 0)
 
-    def stream(self, patient: int, *part: int) -> np.random.Generator:
+    def stream(self, patient: int, *part: int) -> Generator:
         """Make the random stream of a patient's part."""
         return np.random.default_rng([self.seed, list(COHORTS).index(self.name), patient, *part])
 
 
-def cpsc2018_seconds(rng: np.random.Generator) -> float:
+def cpsc2018_seconds(rng: Generator) -> float:
     """Draw the length of a recording: 6 to 60 s, most often 9.5 to 15."""
     lengths = ((6, 9.5), (9.5, 15), (15, 35), (35, 60))
     shortest, longest = lengths[int(np.searchsorted([0.02, 0.77, 0.96], rng.random()))]

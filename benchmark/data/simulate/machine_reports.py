@@ -11,7 +11,7 @@ JACC 3:82). Rates of single findings (machine_*.csv) are our choice within these
 
 from __future__ import annotations
 
-import numpy as np
+from numpy.random import Generator
 
 from benchmark.data.datasets.base import rows_beside
 from benchmark.data.simulate.patient import clashes
@@ -41,7 +41,7 @@ REMARKS = {row["line"]: float(row["remark"]) for row in rows_beside(__file__, "m
 """Line -> share of all ECGs with it, independent of the simulated findings."""
 
 
-def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator, errors: float = 1.0) -> list[str]:
+def machine_report(diagnoses: tuple[str, ...], rate: float, rng: Generator, errors: float = 1.0) -> list[str]:
     """Draw the report lines of a recording with these diagnoses and so many beats per minute.
 
     errors: scale of the rates of errors and uncertain wordings: 0 none, 1 as published, larger up to always wrong.
@@ -57,7 +57,7 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
     return [*printed, f"{grade.capitalize()} ECG"]
 
 
-def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> tuple[str, ...]:
+def _misread(rhythm: str, rng: Generator, errors: float) -> tuple[str, ...]:
     """Draw the lines printed instead of the rhythm; () if it is read correctly."""
     misreadings = MISREADINGS[rhythm]
     drawn = rng.random()
@@ -76,7 +76,7 @@ def _at_rate(line: str, rate: float) -> str:
     return "Sinus bradycardia" if rate < 60 else "Sinus tachycardia"
 
 
-def _finding_line(name: str, diagnoses: tuple[str, ...], rng: np.random.Generator, errors: float) -> str:
+def _finding_line(name: str, diagnoses: tuple[str, ...], rng: Generator, errors: float) -> str:
     """Draw the line of one finding, '' for none; no false alarm clashes with the diagnoses."""
     reading = READINGS[name]
     column = "wordings"

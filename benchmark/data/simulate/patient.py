@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from benchmark.data.datasets.base import rows_beside
 from benchmark.data.simulate.heart import (
@@ -98,7 +99,7 @@ class Anatomy(NamedTuple):
     """Waves of the patient's premature ventricular beats."""
 
 
-def draw_anatomy(rng: np.random.Generator, *, woman: bool, variation: float = 1.0) -> Anatomy:
+def draw_anatomy(rng: Generator, *, woman: bool, variation: float = 1.0) -> Anatomy:
     """Draw a patient's anatomy. `variation` scales the differences between patients (1: realistic, 0: none)."""
     turned = HEART_ANGLES * _normal(rng, 3) * variation  # (3,)
     trunk = 0.28 * _normal(rng, 2) * variation  # (2,) the row of electrodes as a whole
@@ -115,17 +116,17 @@ def draw_anatomy(rng: np.random.Generator, *, woman: bool, variation: float = 1.
     )
 
 
-def _normal(rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> Doubles:
+def _normal(rng: Generator, size: int | tuple[int, ...] | None = None) -> Doubles:
     """Draw standard normal numbers, clipped at two deviations, since extremes are left to the diagnoses."""
     return np.minimum(np.maximum(rng.standard_normal(size), -2.0), 2.0)  # faster than np.clip on a few numbers
 
 
-def _factor(rng: np.random.Generator, deviation: float) -> float:
+def _factor(rng: Generator, deviation: float) -> float:
     """Draw a factor around 1 whose logarithm has this standard deviation."""
     return float(np.exp(deviation * _normal(rng)))
 
 
-def _draw_heart(rng: np.random.Generator, woman: bool, variation: float) -> Heart:
+def _draw_heart(rng: Generator, woman: bool, variation: float) -> Heart:
     voltage = _factor(rng, 0.16 * variation) * (WOMEN_VOLTAGE**variation if woman else 1.0)
     slow = _factor(rng, 0.06 * variation)
     jt = _factor(rng, 0.055 * variation) * (WOMEN_JT**variation if woman else 1.0)
@@ -144,7 +145,7 @@ def _draw_heart(rng: np.random.Generator, woman: bool, variation: float) -> Hear
     return Heart(waves, intervals)
 
 
-def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float, variation: float) -> Wave:
+def _personal(rng: Generator, wave: Wave, pace: float, voltage: float, variation: float) -> Wave:
     size = np.linalg.norm(wave.dipole)
     bent = wave.dipole + 0.11 * size * variation * _normal(rng, 3)  # (3,)
     height = voltage * _factor(rng, 0.15 * variation)
@@ -157,7 +158,7 @@ def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float,
     )
 
 
-def _draw_focus(rng: np.random.Generator) -> Mapping[str, Wave]:
+def _draw_focus(rng: Generator) -> Mapping[str, Wave]:
     typical = PVC_FOCI[rng.integers(len(PVC_FOCI))] * _factor(rng, 0.2)  # (3,)
     direction = typical + 0.2 * _normal(rng, 3)  # (3,)
     turned = direction + 0.35 * np.linalg.norm(direction) * 0.5 * _normal(rng, 3)  # (3,)
@@ -188,7 +189,7 @@ class Population(NamedTuple):
     """'leading condition, blank, further one' -> factor of the further one's share."""
 
 
-def draw_person(rng: np.random.Generator, population: Population, variation: float) -> Anatomy:
+def draw_person(rng: Generator, population: Population, variation: float) -> Anatomy:
     """Draw the anatomy of a patient of the population, after the conditions; `variation` as in `draw_anatomy`."""
     draw_conditions(rng, population)
     woman = bool(rng.integers(2))
@@ -197,7 +198,7 @@ def draw_person(rng: np.random.Generator, population: Population, variation: flo
 
 
 def draw_diagnoses(
-    rng: np.random.Generator, conditions: tuple[str, ...], population: Population, *, first: bool
+    rng: Generator, conditions: tuple[str, ...], population: Population, *, first: bool
 ) -> tuple[str, ...]:
     """Draw the diagnoses of a recording: conditions first (NORM without any), and exactly one rhythm.
 
@@ -212,7 +213,7 @@ def draw_diagnoses(
     return ("NORM", *shown) if healthy else tuple(shown)
 
 
-def choose(rng: np.random.Generator, shares: Mapping[str, float]) -> str:
+def choose(rng: Generator, shares: Mapping[str, float]) -> str:
     """Draw one of the names, with probability proportional to its share."""
     weights = np.array(list(shares.values()))
     drawn = rng.random() * weights.sum()
@@ -220,7 +221,7 @@ def choose(rng: np.random.Generator, shares: Mapping[str, float]) -> str:
     return list(shares)[number]
 
 
-def draw_conditions(rng: np.random.Generator, population: Population) -> tuple[str, ...]:
+def draw_conditions(rng: Generator, population: Population) -> tuple[str, ...]:
     """Draw the conditions of a patient, the leading one first; none of a healthy one."""
     leading = choose(rng, population.conditions)
     if leading == "NORM":

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from benchmark.data.simulate.heart import (
@@ -63,7 +64,7 @@ class Beats(NamedTuple):
     delay: NDArray[Any]  # (B,) PR prolongation over the heart's, seconds
 
 
-def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> float:
+def draw_rate(rng: Generator, rhythm: str, resting_rate: float) -> float:
     """Draw the heart rate of a recording, beats per minute. Each rhythm stays within its definition."""
     if rhythm == "SB":
         return rng.uniform(50.5, 58.5) if rng.random() < 0.85 else rng.uniform(42, 50)
@@ -81,7 +82,7 @@ def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> flo
 
 
 def draw_beats(
-    rng: np.random.Generator, rhythm: str, rate: float, premature: tuple[int, ...], seconds: float, breath: Breath
+    rng: Generator, rhythm: str, rate: float, premature: tuple[int, ...], seconds: float, breath: Breath
 ) -> Beats:
     """Draw the beats of a recording, at a mean rate per minute without premature beats.
 
@@ -106,7 +107,7 @@ def followed(rr: Doubles) -> Doubles:
     return 0.8 * float(rr.mean()) + 0.2 * rr
 
 
-def _intervals(rng: np.random.Generator, rhythm: str, basic: float, count: int, breath: Breath) -> Doubles:
+def _intervals(rng: Generator, rhythm: str, basic: float, count: int, breath: Breath) -> Doubles:
     """RR intervals, (count,) seconds, with mean `basic`."""
     if rhythm == "AFIB":
         free = rng.gamma(12.0, 1.0, count)  # (B,)
@@ -128,7 +129,7 @@ def _intervals(rng: np.random.Generator, rhythm: str, basic: float, count: int, 
 
 
 def _make_premature(
-    rng: np.random.Generator, ectopic: int, rr: Doubles, kind: NDArray[np.int8], start: float, seconds: float
+    rng: Generator, ectopic: int, rr: Doubles, kind: NDArray[np.int8], start: float, seconds: float
 ) -> None:
     """Turn some sinus beats into premature ones, in place, each followed by its pause.
 
@@ -147,9 +148,7 @@ def _make_premature(
         rr[beat + 1] += early if ectopic == VENTRICULAR else rng.uniform(0.0, 0.35) * early
 
 
-def atrial_activity(
-    rng: np.random.Generator, rhythm: str, rate: float, samples: int, fs: float
-) -> tuple[Doubles, Doubles]:
+def atrial_activity(rng: Generator, rhythm: str, rate: float, samples: int, fs: float) -> tuple[Doubles, Doubles]:
     """Draw time course (n,) and dipole (3,) in mV of the f-waves (AFIB) or the flutter's sawtooth (AFL)."""
     time = np.arange(samples) / fs
     if rhythm == "AFL":
@@ -187,9 +186,7 @@ WANDER_MV = 0.035
 """Median amplitude of one component of the baseline wander, mV."""
 
 
-def electrode_noise(
-    rng: np.random.Generator, samples: int, fs: float, level: float, mains_hz: float, breath: Breath
-) -> Floats:
+def electrode_noise(rng: Generator, samples: int, fs: float, level: float, mains_hz: float, breath: Breath) -> Floats:
     """Draw the noise of the leads I, II, V1-V6, (n, 8) in mV; as many draws whatever the level, a factor of all noise.
 
     Baseline wander, mains and respiration are shared by all electrodes; white noise and muscle are each electrode's.
@@ -222,7 +219,7 @@ def electrode_noise(
     return np.asarray(smooth + rough @ to_leads.astype(np.float32))
 
 
-def second_degree(rng: np.random.Generator, beats: Beats) -> Beats:
+def second_degree(rng: Generator, beats: Beats) -> Beats:
     """Group sinus beats as Wenckebach; `delay`: PR prolongation over a group's first beat, seconds."""
     group = int(rng.choice((3, 4, 5), p=(0.40, 0.35, 0.25)))  # P waves, of which the last is not conducted
     position = (np.arange(len(beats.time)) + rng.integers(group)) % group  # (B,)
@@ -239,7 +236,7 @@ def second_degree(rng: np.random.Generator, beats: Beats) -> Beats:
     return Beats(time=time, kind=kind, rr=rr, delay=delay)
 
 
-def third_degree(rng: np.random.Generator, beats: Beats, seconds: float) -> Beats:
+def third_degree(rng: Generator, beats: Beats, seconds: float) -> Beats:
     """Return sinus beats without ventricles, and independent junctional escape beats at 40-56/min, in order of time."""
     basic = 60.0 / rng.uniform(40.0, 56.0)
     count = int((seconds + 2 * MARGIN_S) / basic) + 2
@@ -282,7 +279,7 @@ def simulate(diagnosis: str | tuple[str, ...], *, seed: int, anatomy: float = 1.
 def record(
     patient: Anatomy,
     diagnoses: tuple[str, ...],
-    rng: np.random.Generator,
+    rng: Generator,
     *,
     seconds: float = 10.0,
     fs: float = 500.0,
@@ -319,7 +316,7 @@ def record(
     return Simulated(twelve_leads(noisy), beats, measured_rate)
 
 
-def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, fs: float) -> Doubles:
+def _trains(rng: Generator, heart: Heart, beats: Beats, samples: int, fs: float) -> Doubles:
     """Time course of every wave of the heart over all beats, (n, C)."""
     waves = list(heart.waves.values())
     clock = [CLOCKS.index(wave.clock) for wave in waves]  # (C,)
@@ -338,7 +335,7 @@ def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, 
 
 
 def _seen_by_leads(
-    rng: np.random.Generator, patient: Anatomy, heart: Heart, trains: Doubles, breath: Breath, fs: float
+    rng: Generator, patient: Anatomy, heart: Heart, trains: Doubles, breath: Breath, fs: float
 ) -> Doubles:
     """Waves (n, C) in leads I, II, V1-V6 at this recording's electrode positions, with respiration: (n, 8) in mV."""
     across = patient.across + 0.10 * rng.standard_normal(6)
