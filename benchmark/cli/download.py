@@ -108,8 +108,8 @@ def fetch(session: requests.Session, url: str, target: Path, digest: str = "") -
             with session.get(url, stream=True, timeout=TIMEOUT) as response, open(part, "wb") as file:
                 reason = f"{response.status_code} {response.reason}"
                 if response.status_code in BUSY:
-                    asked = response.headers.get("Retry-After", "")
-                    wait = float(asked) if asked.isdecimal() else wait
+                    retry_after = response.headers.get("Retry-After", "")
+                    wait = float(retry_after) if retry_after.isdecimal() else wait
                     continue
                 if not response.ok:
                     return reason

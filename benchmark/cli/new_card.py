@@ -338,7 +338,7 @@ def draft(folder: Path, file: str) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """A value as YAML, of which JSON is a part."""
+    """Write a value as YAML, of which JSON is a part."""
     return json.dumps(value, ensure_ascii=False)
 
 

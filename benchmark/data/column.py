@@ -98,6 +98,11 @@ class Column:
         return replace(self.trials, scale=scale_of(self.data, recordings))
 
     @cached_property
+    def official_folds(self) -> set[int]:
+        """Folds that the dataset states."""
+        return {*self.data.recordings.fold.tolist()} - {NO_FOLD, ALWAYS_TESTED}
+
+    @cached_property
     def is_cross_validated(self) -> bool:
         """Tell whether every patient is tested: the spec asks for it and the dataset has no folds."""
         return self.spec.folds > 0 and bool((self.data.recordings.fold == NO_FOLD).all())
@@ -112,8 +117,7 @@ class Column:
     @cached_property
     def division(self) -> str:
         """Words on the division into training, validation and test parts, for a methods section."""
-        stated = {*self.data.recordings.fold.tolist()} - {NO_FOLD, ALWAYS_TESTED}
-        if stated:
+        if self.official_folds:
             return "by the folds that the dataset states"
         if self.is_cross_validated:
             return (
@@ -145,7 +149,7 @@ class Column:
     def remedy(self, empty: Sequence[int] = ()) -> str:
         """Say why classes or sides, by their numbers in `Split`, have no recording, and what may help."""
         recordings = self.data.recordings
-        folds = {*recordings.fold.tolist()} - {NO_FOLD, ALWAYS_TESTED}
+        folds = self.official_folds
         if folds and {*empty} - {SIDE_OF_FOLD.get(fold, 0) for fold in folds}:
             return (
                 "the split that the dataset states (the column of `table.split` in a card) has no usable recording "

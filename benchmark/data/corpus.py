@@ -290,7 +290,7 @@ def _generator(*parts: int | str) -> torch.Generator:
 
 
 def _grouped(group: Tensor, generator: torch.Generator) -> Tensor:
-    """Pairs (N,) ordered by shuffled group, shuffled inside each group."""
+    """Order pairs (N,) by group, the groups and the pairs of each group at random."""
     groups, inverse = torch.unique(group, return_inverse=True)
     rank = torch.randperm(len(groups), generator=generator)[inverse]  # (N,)
     shuffle = torch.randperm(len(group), generator=generator)  # (N,)

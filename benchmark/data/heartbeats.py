@@ -148,7 +148,7 @@ def heartbeats(
 
 
 def _as_authors(cleaned: Doubles) -> tuple[Ints, float]:
-    """R peaks (n,) of (L, n), by index medians over the leads, and the median RR interval, samples. Raises Unusable."""
+    """Find the R peaks (n,) of (L, n), by index medians over the leads, and the median RR interval. Raises Unusable."""
     peaks = find_r_peaks(cleaned)
     table = np.array([*zip_longest(*peaks, fillvalue=np.nan)], float)  # (n, L) i-th peak of each lead
     if len(table) < 2:
@@ -160,7 +160,7 @@ def _as_authors(cleaned: Doubles) -> tuple[Ints, float]:
 
 
 def _of_all_leads(cleaned: Doubles) -> tuple[Ints, float]:
-    """R peaks (n,) of (L, n) and the median RR interval, samples. Raises Unusable."""
+    """Find the R peaks (n,) of (L, n), of all leads together, and the median RR interval. Raises Unusable."""
     peaks = fused_r_peaks(cleaned).astype(np.int64)  # (n,)
     if len(peaks) < 2:
         raise Unusable("no beats found: fewer than two R peaks")
@@ -222,14 +222,14 @@ def clean(signal: Doubles) -> Doubles:
 
 @cache
 def _highpass() -> Doubles:
-    """Second-order sections, (3, 6)."""
+    """Return its second-order sections, (3, 6)."""
     from scipy.signal import butter
 
     return np.asarray(butter(5, 0.5, btype="highpass", output="sos", fs=FS))
 
 
 def _medians(values: Doubles) -> Doubles:
-    """Median of each row (n, m) over what is not NaN; NaN where all is. Faster than nanmedian on short rows."""
+    """Return the median of each row (n, m) without NaN; NaN where all is. Faster than nanmedian on short rows."""
     count = np.isfinite(values).sum(axis=1)  # (n,)
     ordered = np.sort(values)  # NaN comes last
     rows = np.arange(len(values))

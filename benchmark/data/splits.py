@@ -134,7 +134,7 @@ def split_recordings(recordings: RecordingTable, labels: Sequence[ClassIndices |
 def _drawn_patients(
     patient: Sequence[str], labels: Sequence[ClassIndices | None], usable: Sequence[int]
 ) -> list[list[list[int]]]:
-    """Recordings of each patient, of the patients of each class in a random order."""
+    """Group the recordings by patient, the patients of each class in a random order."""
     random = np.random.default_rng(SPLIT_SEED)
     recordings = grouped((patient[index], index) for index in usable)
     groups = []
@@ -145,7 +145,7 @@ def _drawn_patients(
 
 
 def _shuffled(rest: list[int]) -> list[list[int]]:
-    """MERL's shares."""
+    """Split into MERL's shares, at random."""
     from sklearn.model_selection import train_test_split  # here, because it loads slowly
 
     if len(rest) < 3:
@@ -242,7 +242,7 @@ def labelled_subset(
 
 
 def _patient_order(patient: Ints, target: Ints, random: Generator) -> list[np.int64]:
-    """All patients in random order after one of each class, the classes in random order."""
+    """Order the patients at random after one of each class, the classes at random too."""
     shuffled = list(random.permutation(np.unique(patient)))
     first: dict[np.int64, None] = {}
     for label in random.permutation(target.shape[1]):

@@ -194,7 +194,7 @@ class DatasetKind(DatasetInfo, Protocol):
         """Names its folder has under a data root, e.g. as unpacked or mirrored from the publisher; first found wins."""
 
     def __call__(self, root: Path) -> Dataset:
-        """The dataset in a folder; nothing is read yet."""
+        """Open the dataset in a folder; nothing is read yet."""
 
 
 class Dataset(DatasetInfo, Protocol):

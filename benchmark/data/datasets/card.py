@@ -249,7 +249,7 @@ class CardDataset:
         return to_recording(read_content(self.root / path, row, self.card.signals), self.card.signals)
 
     def _file_and_row(self, path: str) -> tuple[str, int | None]:
-        """The file of an entry's path, and its row in a stacked one."""
+        """Return the file of an entry's path, and its row in a stacked one."""
         file, _, row = path.rpartition(ROW) if self.card.signals.stacked else (path, "", "")
         return file, int(row) if row else None
 
@@ -272,8 +272,8 @@ class CardDataset:
         listing = make_listing(
             matched, lambda name, match: self._entry(name, match, texts), f"{kind} files of a card", skipped
         )
-        in_rows = [*(files_of.get(name, []) for name, _ in skipped), *(match.files for match in matched.values())]
-        of_rows = {file.path for some in in_rows for file in some}
+        of_rows = {file.path for match in matched.values() for file in match.files}
+        of_rows |= {file.path for name, _ in skipped for file in files_of.get(name, [])}
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
         signals = {self._file_and_row(file.path)[0] for file in files}
         tables = [table.file] if table else []
@@ -287,7 +287,7 @@ class CardDataset:
         )
 
     def _rows(self, table: CardTable, files: Sequence[CardFile]) -> tuple[dict[str, list[Row]], Skips]:
-        """Recording -> its rows, which may differ in their labels alone, and the skipped ones. Raises DatasetError."""
+        """Group the rows by recording, which may differ in their labels alone, and the skipped ones. Raises DatasetError."""
         labels = self.card.labels
         patients = [name for name in self.card.patients if name != PATIENT]
         named = [table.recording, table.path, *patients, table.parts.column if table.parts else "", table.report]
@@ -305,7 +305,7 @@ class CardDataset:
         return rows, skipped
 
     def _entry(self, name: str, match: Matched, texts: list[str]) -> Entry:
-        """The entry of a recording; what states its labels is added to `texts`. Raises Unusable."""
+        """Make the entry of a recording; the texts of its labels are added to `texts`. Raises Unusable."""
         table = self.card.table or CardTable(file="")
         labels = self.card.labels
         row = match.rows[0]
@@ -330,7 +330,7 @@ class CardDataset:
         )
 
     def _stated_patient(self, match: Matched) -> list[str]:
-        """The parts of a patient's identifier, as the row and the path of a recording state them."""
+        """Return the parts of a patient's identifier, as the row and the path of a recording state them."""
         parts = list[str]()
         for name in self.card.patients:
             parts += match.files[0].patient.split("/") if name == PATIENT else [match.rows[0][name]]

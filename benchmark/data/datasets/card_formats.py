@@ -212,7 +212,7 @@ def without_padding(signal: Doubles, fs: float) -> Doubles:
 
 
 def _lead_names(content: Samples, signals: CardSignals) -> list[str]:
-    """Name of each column; '' for one that is not used. Raises Unusable."""
+    """Name the lead of each column; '' for one that is not used. Raises Unusable."""
     if isinstance(signals.leads, list):
         names, count = signals.leads, content.signal.shape[1]
         if len(names) != count:
@@ -328,7 +328,7 @@ def arrays_in(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
 
 
 def _array_name(arrays: Mapping[str, Any], signals: CardSignals) -> str:
-    """The array that the card names, else the only one of two dimensions, or three if stacked. Raises Unusable."""
+    """Name the array that the card names, else the only one of two dimensions, three if stacked. Raises Unusable."""
     dimensions = 3 if signals.stacked else 2
     fitting = [name for name, array in arrays.items() if array.ndim == dimensions or not name]
     fitting = [name for name in arrays if name == signals.array] if signals.array else fitting

@@ -115,7 +115,7 @@ class Chapman(WFDBFolder):
         return Entry(name, name, path, tuple(map(self.classes.index, groups)), statements="\n".join(codes))
 
     def _figshare_listing(self) -> Listing:
-        """Every row of Diagnostics.xlsx, whether its CSV file exists or not."""
+        """List every row of Diagnostics.xlsx, whether its CSV file exists or not."""
 
         def entry(name: str, same: list[Row]) -> Entry:
             acronyms = dict.fromkeys(f"{same[0]['Rhythm']} {same[0]['Beat']}".split())

@@ -162,7 +162,7 @@ def read_samples(record: Path) -> Samples:
 
 
 def _lead_fields(line: str) -> re.Match[str]:
-    """The fields of a signal line. Raises Unusable."""
+    """Read the fields of a signal line. Raises Unusable."""
     fields = SIGNAL_LINE.fullmatch(line)
     if fields is None:
         raise Unusable(f"damaged header, or leads of several rates or times: signal line {line[:60]!r}")
@@ -170,7 +170,7 @@ def _lead_fields(line: str) -> re.Match[str]:
 
 
 def _read_by_wfdb(files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], Doubles]:
-    """Steps and values, (n, L) each, of any format, by a header without what wfdb refuses: some starts and names."""
+    """Read steps and values, (n, L) each, of any format, by a header without starts and names that wfdb refuses."""
     import wfdb  # here, because it loads slowly and records of format 16 do without
 
     text = "\n".join(header)

@@ -168,7 +168,7 @@ def changed(heart: Heart, diagnosis: str, severity: float) -> Heart:
 
 @cache
 def _numbers(cell: str) -> Doubles:
-    """Numbers of a cell, (3,) or, for all three axes, (1,)."""
+    """Read the numbers of a cell, (3,) or, for all three axes, (1,)."""
     return np.array((cell or "0").split(), float)
 
 

@@ -108,7 +108,7 @@ def followed(rr: Doubles) -> Doubles:
 
 
 def _intervals(rng: Generator, rhythm: str, basic: float, count: int, breath: Breath) -> Doubles:
-    """RR intervals, (count,) seconds, with mean `basic`."""
+    """Draw RR intervals, (count,) seconds, with mean `basic`."""
     if rhythm == "AFIB":
         free = rng.gamma(12.0, 1.0, count)  # (B,)
         conducted = 0.3 * basic + 0.7 * basic * free / free.mean()  # (B,)
@@ -317,7 +317,7 @@ def record(
 
 
 def _trains(rng: Generator, heart: Heart, beats: Beats, samples: int, fs: float) -> Doubles:
-    """Time course of every wave of the heart over all beats, (n, C)."""
+    """Draw the time course of every wave of the heart over all beats, (n, C)."""
     waves = list(heart.waves.values())
     clock = [CLOCKS.index(wave.clock) for wave in waves]  # (C,)
     root = np.cbrt(beats.rr)  # (B,) Fridericia's
@@ -337,7 +337,7 @@ def _trains(rng: Generator, heart: Heart, beats: Beats, samples: int, fs: float)
 def _seen_by_leads(
     rng: Generator, patient: Anatomy, heart: Heart, trains: Doubles, breath: Breath, fs: float
 ) -> Doubles:
-    """Waves (n, C) in leads I, II, V1-V6 at this recording's electrode positions, with respiration: (n, 8) in mV."""
+    """Project waves (n, C) to I, II, V1-V6 at this recording's electrode positions, with respiration: (n, 8) in mV."""
     across = patient.across + 0.10 * rng.standard_normal(6)
     down = patient.down + 0.25 * rng.standard_normal() + 0.12 * rng.standard_normal(6)  # (6,)
     posture = lead_vectors(across, down) @ rotation(3.0 * rng.standard_normal(3))  # (8, 3)
