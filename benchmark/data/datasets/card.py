@@ -287,7 +287,7 @@ class CardDataset:
         )
 
     def _rows(self, table: CardTable, files: Sequence[CardFile]) -> tuple[dict[str, list[Row]], Skips]:
-        """Group the rows by recording, which may differ in their labels alone, and the skipped ones. Raises DatasetError."""
+        """Group the rows by recording, which may differ in labels alone, and list the skipped. Raises DatasetError."""
         labels = self.card.labels
         patients = [name for name in self.card.patients if name != PATIENT]
         named = [table.recording, table.path, *patients, table.parts.column if table.parts else "", table.report]
