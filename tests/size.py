@@ -38,7 +38,7 @@ PYTHON = (
 ROOMS = (
     Room("Python", PYTHON, 5.4),
     Room("methods", ("methods",), 21.8),
-    Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.8),
+    Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.7),
     Room("training", ("benchmark/training",), 11.6),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 19.5),
     Room("results", ("benchmark/results",), 10.0),

@@ -68,7 +68,7 @@ def test_recordings_of_several_datasets_keep_apart(members: list[Member], tmp_pa
 
 def test_a_join_of_no_recording_is_refused(members: list[Member], tmp_path: Path) -> None:
     (one, _), _ = members
-    with pytest.raises(DatasetError, match=r"all recordings belong to validation or test parts$"):
+    with pytest.raises(DatasetError, match=one.title):
         join("ptb-xl", [(one, np.array([], np.int64))], tmp_path)
 
 
@@ -114,9 +114,9 @@ def test_the_classes_are_those_that_both_ends_have() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ptb-xl.form@chapman", "of two common classes PTB-XL form and Chapman have none"),
-        ("ptb-xl.rhytm@chapman", "ptb-xl has no task 'rhytm': it has default, "),
-        ("ptb-xl@ptb-xl.form", "a transport has one @ between columns of two datasets"),
+        ("ptb-xl.form@chapman", "PTB-XL form and Chapman have none"),
+        ("ptb-xl.rhytm@chapman", "no task 'rhytm'"),
+        ("ptb-xl@ptb-xl.form", "ptb-xl@ptb-xl.form: "),
     ],
 )
 def test_what_cannot_be_transported_is_refused(small_config: SmallConfig, name: str, message: str) -> None:

@@ -185,7 +185,7 @@ def test_a_cache_that_is_cut_off_or_gone_is_made_anew(dataset: CPSC2018, cache: 
     prepare(dataset, cache, workers=1)
     assert (before.folder / name).read_bytes() == content
     (before.folder / name).unlink()
-    with pytest.raises(FileNotFoundError, match=rf"{before.folder} are gone or damaged; the same command makes"):
+    with pytest.raises(FileNotFoundError, match=str(before.folder)):
         open_prepared(before.folder)
     prepare(dataset, cache, workers=1)
     assert open_prepared(before.folder) is open_prepared(before.folder)
@@ -222,5 +222,5 @@ def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
     part = prepare(dataset, tmp_path / "cache", workers=1, prefix=whole.recordings.path[0][:-1] + "1")
     assert [*part.recordings.recording] == ["A0001"]
     assert not same(whole, part)
-    with pytest.raises(DatasetError, match=r"none of 4 recordings .* 'elsewhere/'"):
+    with pytest.raises(DatasetError, match=r"4 recordings .*'elsewhere/'"):
         prepare(dataset, tmp_path / "cache", workers=1, prefix="elsewhere/")

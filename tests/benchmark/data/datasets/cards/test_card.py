@@ -129,7 +129,8 @@ def test_what_is_not_used_is_counted_with_its_reason(opened: Opened, folder: Pat
     assert skipped["r03"].startswith("label is no class; ")
     assert skipped["x00"] == f"{NO_ROW}: waves/x00.hea"
     assert listing.entries[0].labels == (1, 0)  # of r01, taken together
-    assert listing.warnings == ("1 recordings have several rows, whose labels are taken together",)
+    (warning,) = listing.warnings
+    assert warning.startswith("1 recordings")
     listing = opened(labels={"others": "ignore", "separator": ";"}).listing()
     assert {entry.recording: entry.labels for entry in listing.entries}["r03"] == (1,)
 
@@ -147,12 +148,10 @@ def test_recordings_without_a_patient_are_a_person_each(opened: Opened, folder: 
     listing = opened(labels=IGNORE).listing()
     assert [entry.patient for entry in listing.entries[4:8]] == ["7", "7", "7", "p"]
     assert len({entry.patient for entry in listing.entries[:4]}) == 4
-    assert listing.warnings == (
-        "1 patients are written in several ways and count as one each, e.g. '007' and '7'",
-        "1 labels are no class and are ignored (labels.others): AF;STD 1",
-        "4 of 11 recordings name no patient in the column person and count as a person each",
-    )
-    assert listing.skipped[0][1].startswith("patient's number shortened by a spreadsheet; write it as text")
+    spellings, labels, unnamed = listing.warnings
+    assert (spellings[:10], labels[:8], unnamed[:18]) == ("1 patients", "1 labels", "4 of 11 recordings")
+    assert spellings.endswith("'007' and '7'")
+    assert listing.skipped[0][1].startswith("patient's number shortened by a spreadsheet")
 
 
 FILES = ("[b] c/r5.hea", "a/p1/r1_hr.hea", "a/p1/r2_hr.hea", "a/p2/r3_hr.hea", "a/p2/r3_lr.hea", "r4_hr.hea")
@@ -176,7 +175,7 @@ def test_a_pattern_finds_the_identifiers_of_files(
         (tmp_path / path).touch()
     files = find_files(made(signals={"files": pattern}), walk_folder(tmp_path))
     assert [tuple(file[:3]) for file in files] == expected
-    with pytest.raises(DatasetError, match=r"no file in .* matches .*there are 6 files, e\.g\. "):
+    with pytest.raises(DatasetError, match="6 files"):
         find_files(made(signals={"files": "signals/{recording}.hea"}), walk_folder(tmp_path))
 
 
@@ -203,7 +202,8 @@ def test_blank_cells_of_a_class_count_as_no(opened: Opened, folder: Path) -> Non
     columns: dict[str, Any] = {"column": None, "classes": ["AF", "LVH"], "values": {}, "separator": None}
     listing = opened(labels=columns).listing()
     assert len(listing.entries) == 12
-    assert [warning.startswith("6 of 12 cells of the class AF are blank") for warning in listing.warnings] == [True]
+    (warning,) = listing.warnings
+    assert "6 of 12 cells of the class AF" in warning
     assert [entry.is_negative for entry in listing.entries] == [False, True, True, False] * 3
     listing = opened(labels=columns | {"blank": "skip"}).listing()
     assert len(listing.entries) == 6
@@ -217,7 +217,9 @@ def test_labels_that_are_ignored_are_counted_by_name(opened: Opened, folder: Pat
     rewrite(folder, rhythm=["SR", "SR;PAC", "AF;LBBB", "PAC"] * 3)
     labels: dict[str, Any] = {"classes": ["SR", "AF"], "values": {}, "separator": ";"}
     listing = opened(labels=labels | IGNORE).listing()
-    assert listing.warnings == ("9 labels are no class and are ignored (labels.others): PAC 6, LBBB 3",)
+    (warning,) = listing.warnings
+    assert warning.startswith("9 labels")
+    assert warning.endswith("PAC 6, LBBB 3")
     listing = opened(labels=labels).listing()
     assert (len(listing.skipped), listing.warnings) == (9, ())
     assert not any(entry.is_negative for entry in listing.entries)
@@ -226,10 +228,10 @@ def test_labels_that_are_ignored_are_counted_by_name(opened: Opened, folder: Pat
 def test_a_table_that_is_not_utf8_says_so(opened: Opened, folder: Path) -> None:
     table = folder / "labels.csv"
     table.write_bytes(table.read_text().replace("rhythm", "诊断").encode("gb18030"))
-    with pytest.raises(DatasetError, match="the file is not UTF-8 and was read as Latin-1: save it as UTF-8"):
+    with pytest.raises(DatasetError, match="not UTF-8"):
         opened(labels={"column": "诊断"}).listing()
     table.write_bytes(table.read_bytes().replace("诊断".encode("gb18030"), b"rhythm").replace(b"report 1", b"\xe9"))
-    assert "labels.csv is not UTF-8 and was read as Latin-1: save it as UTF-8" in opened().listing().warnings
+    assert ["labels.csv is not UTF-8" in warning for warning in opened().listing().warnings].count(True) == 1
 
 
 @pytest.mark.parametrize(
@@ -287,7 +289,7 @@ def test_a_part_of_the_split_is_a_fold_of_that_part() -> None:
     folds = CardSplit.model_validate({"column": "set", **numbers})
     assert [folds.fold_of(cell) for cell in ("2", "9.0", "10")] == [1, 9, 10]
     assert (FOLDS["validation"], FOLDS["test"]) == (VALIDATION_FOLD, TEST_FOLD)
-    with pytest.raises(Unusable, match=r"no part of the split; name it in table\.split: '3'"):
+    with pytest.raises(Unusable, match=r"table\.split: '3'"):
         folds.fold_of("3")
 
 
@@ -312,10 +314,7 @@ def test_rows_of_an_array_are_matched_by_their_numbers_only_if_all_are_there(
     rewrite(folder, id=[str(number + first) for number in range(12)])
     dataset = opened(signals=STACKED, labels=IGNORE)
     if first:
-        with pytest.raises(
-            DatasetError,
-            match=rf"count from 0 in each file, 12 in all, and labels\.csv has 12 recordings, '{first}' first",
-        ):
+        with pytest.raises(DatasetError, match=rf"12 .* labels\.csv .* 12 recordings, '{first}' first"):
             dataset.listing()
         dataset = opened(signals=STACKED, table=None, labels=None)
     (entry,) = [entry for entry in dataset.listing().entries if entry.recording == "3"]
