@@ -46,6 +46,10 @@ LETTER, KEY, LINE, GAP = 0.07, 0.45, 0.14, 0.06
 LETTERS_OF_PANELS = 56
 """Letters of the titles of panels beside each other."""
 BASELINE_LINE: Any = {"color": "0.45", "linestyle": "--", "zorder": 1}
+ADJUSTED = "Lines: 95 % intervals, adjusted by Holm's method over all pairs of rows as the tests are."
+Question = Literal["against", "among"]
+FILES: dict[Question, str] = {"against": "differences", "among": "methods"}
+"""Part of the verdict -> end of the name of its figure."""
 MEASURE_LABELS = {
     LOSS: "change of the loss since epoch 1\n(%; lower: learned)",
     "effective_rank": "effective rank, in dimensions\n(higher: more varied)",
@@ -76,7 +80,7 @@ class Figure(NamedTuple):
     caption: str
     table: str = ""
     """Table whose verdict it shows; '' for the further figures."""
-    question: Literal["against", "among", ""] = ""
+    question: Question | Literal[""] = ""
     """Part of the verdict."""
     columns: tuple[Path, ...] = ()
     """PNGs of its panels as wide as a column, for a narrow screen."""
@@ -104,9 +108,8 @@ def draw_figures(
     compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, BASELINE)]
     with plt.style.context(SETTINGS):
         for (evaluation, unit), comparison in comparisons.items():
-            seeds = {cell.seed for cell in plan.cells if cell.evaluation == evaluation}
             stem = folder / f"{evaluation}-{unit}"
-            words = f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
+            words = unit_and_seeds(plan, evaluation, unit)
             yield from draw_differences(comparison, style, stem, words)
             yield from draw_methods(comparison, style, stem, words)
             shown = comparison.intervals.query("metric == @plan.headline.curve and variant in @compared")
@@ -123,6 +126,12 @@ def draw_figures(
         curves = learning_curves(pretrainings)
         if curves["epoch"].nunique() > 1:
             yield draw_training(curves, style, folder / "training")
+
+
+def unit_and_seeds(plan: Plan, evaluation: str, unit: str) -> str:
+    """Return 'per recording, seeds 41 to 48' for captions."""
+    seeds = {cell.seed for cell in plan.cells if cell.evaluation == evaluation}
+    return f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
 
 
 def with_legend(width: float, height: float, entries: Sequence[Line2D]) -> tuple[Canvas, FigureBase]:
@@ -189,51 +198,42 @@ def draw_differences(comparison: RowComparison, style: FigureStyle, stem: Path, 
     frame = comparison.differences
     headline = style.plan.headline.title
     reference = and_text([style.plan.variants[name] for name in frame["reference"].unique()] or [""])
-    caption = (
-        f"{headline}, row minus {reference}, {words}. Lines: 95 % intervals, adjusted by Holm's method over all pairs "
-        "of rows as the tests are."
-    )
+    caption = f"{headline}, row minus {reference}, {words}. {ADJUSTED}"
     for name in comparison.baseline["variant"].unique():
         title = style.plan.variants[name]
         caption += f" Dashed: the baseline {title}, not pretrained, with its 95 % interval, which is not adjusted."
-    files = stem.with_name(f"{stem.name}-differences")
     label = f"{headline}, row − {reference} (points)"
-    for figure in draw_shares(comparison, style, files, label, caption):
-        yield figure._replace(table=stem.name, question="against")
+    yield from draw_shares(comparison, style, stem, "against", label, caption)
 
 
 def draw_methods(comparison: RowComparison, style: FigureStyle, stem: Path, words: str) -> Iterator[Figure]:
     """Draw each method's difference in the headline from the best method of the label share."""
     headline = style.plan.headline.title
-    caption = (
-        f"{headline}, method minus the best method of the label share, {words}. Lines: 95 % intervals, adjusted by "
-        "Holm's method over all pairs of rows as the tests are."
-    )
+    caption = f"{headline}, method minus the best method of the label share, {words}. {ADJUSTED}"
     methods = comparison._replace(differences=comparison.among, baseline=comparison.baseline[:0])
-    files = stem.with_name(f"{stem.name}-methods")
     label = f"{headline}, method − best method (points)"
-    for figure in draw_shares(methods, style, files, label, caption):
-        yield figure._replace(table=stem.name, question="among")
+    yield from draw_shares(methods, style, stem, "among", label, caption)
 
 
 def draw_shares(
-    comparison: RowComparison, style: FigureStyle, stem: Path, label: str, caption: str
+    comparison: RowComparison, style: FigureStyle, stem: Path, question: Question, label: str, caption: str
 ) -> Iterator[Figure]:
     """Draw a file of the differences at each label share, and one of all; yield that of all, or of the only one.
 
     Rows are in the order of their mean difference.
     """
     shares = comparison.differences["ratio"].unique().tolist()
+    files = stem.with_name(f"{stem.name}-{FILES[question]}")
     drawn = []
     for share in shares:
         canvas = difference_panels(comparison, [share], style, label)
         end = f"-{100 * share:g}".replace(".", "_")
-        drawn.append(save(canvas, stem.with_name(stem.name + end), caption))
+        drawn.append(save(canvas, files.with_name(files.name + end), caption))
     columns = tuple(figure.png for figure in drawn)
     if len(shares) > 1:
-        drawn.append(save(difference_panels(comparison, shares, style, label), stem, caption))
+        drawn.append(save(difference_panels(comparison, shares, style, label), files, caption))
     for figure in drawn[-1:]:
-        yield figure._replace(columns=columns)
+        yield figure._replace(table=stem.name, question=question, columns=columns)
 
 
 def difference_panels(comparison: RowComparison, shares: Sequence[float], style: FigureStyle, label: str) -> Canvas:

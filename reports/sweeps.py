@@ -1,8 +1,8 @@
 """The figures of sweeps: a method's scores over the values of a hyperparameter, and all methods over their updates.
 
-The first shows the other methods as dashed lines (PMQ, Fig. 4). The second is drawn where several methods sweep
-`pretrain.epochs`, and shows whether their order persists as they learn for longer; baselines and the untrained encoder
-are dashed, and bands are 95 % intervals over patients and seeds.
+The first shows the other methods as dashed lines (PMQ, Fig. 4). The second stands in place of the first where several
+methods sweep `pretrain.epochs`, and shows whether their order persists as they learn for longer; baselines and the
+untrained encoder are dashed, and bands are 95 % intervals over patients and seeds.
 """
 
 from __future__ import annotations
@@ -34,12 +34,14 @@ from reports.figures import (
     panels,
     save,
     style_of,
+    unit_and_seeds,
 )
 from reports.layouts import role_of
 from reports.results import Record, Run, mean_over_subsets
-from reports.words import labels_text, seeds_text, unit_text
+from reports.words import labels_text
 
 BUDGET = "pretrain.epochs"
+BUDGET_COLUMNS = ["ratio", "variant", "method", "updates", "mean", "low", "high"]
 WIDE = 50
 """Ratio of the most updates to the fewest from which on an axis has a tick at the powers of ten alone."""
 LETTERS_OF_TICKS = 16
@@ -61,15 +63,20 @@ def draw_swept(
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     with plt.style.context(SETTINGS):
         for (evaluation, unit), intervals in swept.items():
-            seeds = {cell.seed for cell in plan.cells if cell.evaluation == evaluation}
-            words = f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
             stem = folder / f"{evaluation}-{unit}"
+            words = unit_and_seeds(plan, evaluation, unit)
             shown = scores.query("evaluation == @evaluation and unit == @unit and metric == @plan.headline.curve")
-            yield from draw_sweeps(shown, style, stem, words)
             points = budget_points(intervals, results.pretrainings, plan)
             if points["method"].nunique() > 1:
-                canvas, caption = budget_panels(points, comparisons[evaluation, unit].intervals, style)
-                yield save(canvas, stem.with_name(f"{stem.name}-budget"), caption.format(words=words))
+                shown = shown[~shown["variant"].isin(points["variant"])]
+                canvas = budget_panels(points, comparisons[evaluation, unit].intervals, style)
+                metric = METRICS[plan.headline.curve]
+                caption = (
+                    f"M{metric.words[1:]}, mean over the datasets, over the updates of the pretraining, {words}. "
+                    "Bands: 95 % intervals. Dashed: rows that the budget does not change."
+                )
+                yield save(canvas, stem.with_name(f"{stem.name}-budget"), caption)
+            yield from draw_sweeps(shown, style, stem, words)
 
 
 def draw_sweeps(frame: pd.DataFrame, style: FigureStyle, stem: Path, words: str) -> Iterator[Figure]:
@@ -130,14 +137,15 @@ def sweep_panels(
     return canvas
 
 
-def budget_panels(points: pd.DataFrame, levels: pd.DataFrame, style: FigureStyle) -> tuple[Canvas, str]:
-    """Draw mean scores over updates, a panel per label share and a line per method; return them with a caption.
+def budget_panels(points: pd.DataFrame, levels: pd.DataFrame, style: FigureStyle) -> Canvas:
+    """Draw mean scores over updates, a panel per label share and a line per method.
 
     points: as of `budget_points`. levels: lines of `intervals` of the compared rows.
     """
     methods = [name for name in style.looks if name in set(points["method"])]
-    shown = levels[levels["metric"] == OVERALL].dropna(subset=["mean"])
-    levels = shown[[is_level(style, row) for row in shown["variant"]]]
+    levels = levels[levels["metric"] == OVERALL].dropna(subset=["mean"])
+    is_level = [is_untrained(row) or role_of(style.plan, row)["role"] == BASELINE for row in levels["variant"]]
+    levels = levels[is_level]
     metric = METRICS[style.plan.headline.curve]
     shares = points["ratio"].unique().tolist()
     entries = [*entries_of(methods, style, "-"), *level_entries(levels["variant"], style)]
@@ -147,29 +155,19 @@ def budget_panels(points: pd.DataFrame, levels: pd.DataFrame, style: FigureStyle
         draw_levels(panel, levels[levels["ratio"] == share], style)
         draw_lines(panel, points[points["ratio"] == share], methods, style)
         panel.set_title(labels_text(share))
-    caption = (
-        f"M{metric.words[1:]}, mean over the datasets, over the updates of the pretraining, {{words}}. Bands: 95 % "
-        "intervals. Dashed: rows that the budget does not change."
-    )
-    return canvas, caption
+    return canvas
 
 
 def budget_points(swept: pd.DataFrame, pretrainings: Mapping[str, Mapping[str, Record]], plan: Plan) -> pd.DataFrame:
-    """Return the mean scores of the rows that sweep the budget: ratio, method, updates, mean, low, high."""
+    """Return the mean scores of the rows that sweep the budget: ratio, variant, method, updates, mean, low, high."""
     lines = []
     for line in swept[swept["metric"] == OVERALL].to_dict("records"):
         role = role_of(plan, line["variant"])
         records = pretrainings.get(line["variant"], {})
         if role.get("hyperparameter") == BUDGET and records:
             updates = fmean(record["updates"] for record in records.values())
-            ends = {name: line[name] for name in ("ratio", "mean", "low", "high")}
-            lines.append({"method": role["of"], "updates": updates, **ends})
-    return pd.DataFrame(lines, columns=["ratio", "method", "updates", "mean", "low", "high"]).drop_duplicates()
-
-
-def is_level(style: FigureStyle, row: str) -> bool:
-    """Tell whether the budget does not change a row."""
-    return is_untrained(row) or role_of(style.plan, row)["role"] == BASELINE
+            lines.append(line | {"method": role["of"], "updates": updates})
+    return pd.DataFrame(lines, columns=BUDGET_COLUMNS).drop_duplicates()
 
 
 def draw_levels(panel: Axes, levels: pd.DataFrame, style: FigureStyle) -> None:

@@ -166,7 +166,7 @@ def test_no_text_leaves_a_figure_or_lies_on_another(
         list(draw_methods(compared, style, tmp_path / "methods", ""))
         draw_label_efficiency(compared.intervals, style, tmp_path / "label-efficiency", "")
         list(draw_sweeps(scores, style, tmp_path / "sweep", ""))
-        look_at(budget_panels(pd.DataFrame(over_updates), levels, style)[0], tmp_path / "budget")
+        look_at(budget_panels(pd.DataFrame(over_updates), levels, style), tmp_path / "budget")
         draw_identifiability(points.join(ends), style, tmp_path / "identifiability")
         frame = pd.DataFrame(curves, columns=["variant", "key", "epoch", "measure", "value"])
         draw_training(frame, style, tmp_path / "training")

@@ -53,7 +53,7 @@ def test_the_untrained_encoder_is_a_level_beside_the_lines_of_methods(plan: Plan
     points = budget_points(swept, {row: {"a": {"updates": count}} for row, count in UPDATES.items()}, plan)
     levels = pd.DataFrame([{"ratio": 0.1, "variant": row, "mean": 0.3, **LINE} for row in ("random", "moco")])
     style = style_of(plan)
-    canvas, _ = budget_panels(points, levels, style)
+    canvas = budget_panels(points, levels, style)
     (panel,) = canvas.subfigs[0].axes
     lines = {line.get_color(): (list(line.get_xdata()), list(line.get_ydata())) for line in panel.lines}
     assert lines[style.looks["pmq"].hue] == ([90, 360], pytest.approx([55, 70]))
