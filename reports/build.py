@@ -28,7 +28,6 @@ from benchmark.results.names import (
 from benchmark.results.store import Predictions
 from reports.columns import UnequalTestSets
 from reports.comparison import RowComparison, comparison_of
-from reports.footers import UNLABELLED
 from reports.inference import TableStatistics, statistics_of
 from reports.latex import latex_file
 from reports.layouts import evaluations_of, layouts
@@ -258,16 +257,9 @@ def scores_by_class(test: Predictions, multi: bool) -> list[tuple[float, ...]]:
 
 
 def class_tables(frame: pd.DataFrame, results: Run) -> dict[str, pd.DataFrame]:
-    """Return title -> table of classes and rows in percent, one per evaluation, dataset and label share.
-
-    The share of most rows comes first, then the largest; shares at which a class has no labelled example come last.
-    """
-    lacking = set()
-    for cell, row in results.finished:
-        if any(note.startswith(UNLABELLED) for note in row.notes):
-            lacking.add((cell.evaluation, cell.dataset, cell.ratio))
+    """Return title -> table of classes and rows in percent, one per evaluation, dataset and label share."""
     metric = results.plan.headline.curve
-    tables = []
+    tables = {}
     for identity, group in frame.groupby(["evaluation", "unit", "dataset", "ratio"], sort=False):
         evaluation, unit, dataset, ratio = cast(tuple[str, str, str, float], identity)
         prevalence = (100 * group["prevalence"]).map(" ({:.1f} %)".format)
@@ -276,16 +268,10 @@ def class_tables(frame: pd.DataFrame, results: Run) -> dict[str, pd.DataFrame]:
         texts = [mean_text(mean, std) for mean, std in zip(means, stds, strict=True)]
         lines = group.assign(Class=group["class"] + prevalence, text=texts)
         table = lines.pivot(index="Class", columns="variant", values="text").fillna(DASH)
-        rows = lines["variant"].unique()
-        titles = {row: row_title(results.plan, row) for row in rows}
-        table = table[rows].rename(columns=titles).rename_axis(columns=None).reset_index()
+        titles = {row: row_title(results.plan, row) for row in lines["variant"].unique()}
         title = f"{EVALUATION_TITLES[evaluation]}, {results.plan.titles[dataset]}, {labels_text(ratio)}, per {unit}"
-        is_lacking = (evaluation, dataset, ratio) in lacking
-        if is_lacking:
-            title += "; a class has no labelled example"
-        tables.append((is_lacking, -len(rows), -ratio, title, table))
-    tables.sort(key=lambda table: table[:3])
-    return {title: table for *_, title, table in tables}
+        tables[title] = table[[*titles]].rename(columns=titles).rename_axis(columns=None).reset_index()
+    return tables
 
 
 HEALTH_TEXT = (

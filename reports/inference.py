@@ -68,11 +68,9 @@ class TableStatistics:
 
 
 class ScoreVariance(NamedTuple):
-    """The mean of a score over seeds, and the variance of that mean."""
+    """The mean of a score over seeds, and the part of its variance that is over patients."""
 
     mean: float
-    seeds_variance: float
-    """0 for a single seed."""
     patients_variance: float
     """NaN where a score without a patient is undefined, and for a single patient."""
     seeds: int
@@ -102,16 +100,16 @@ def statistics_of(results: Run, layout: Layout, unit: str) -> TableStatistics:
 
 
 def variances(blocks: Sequence[Doubles], is_crossfitted: bool = False) -> ScoreVariance:
-    """Compute mean and variances of a score over the seeds that have it; blocks: of a row of `ScoreColumn`."""
+    """Compute mean and V_patients of a score over the seeds that have it; blocks: of a row of `ScoreColumn`."""
     total = total_of(blocks)  # (S,)
     is_scored = np.isfinite(total)  # (S,)
     seeds = int(is_scored.sum())
     if seeds == 0:
-        return ScoreVariance(np.nan, np.nan, np.nan, 0)
+        return ScoreVariance(np.nan, np.nan, 0)
     patients_variance = sum(_patients_variance(block[is_scored, 1:], is_crossfitted) for block in blocks)
     if is_crossfitted:
         patients_variance *= enlargement(seeds)
-    return ScoreVariance(float(total[is_scored].mean()), estimate_over_seeds(total).variance, patients_variance, seeds)
+    return ScoreVariance(float(total[is_scored].mean()), patients_variance, seeds)
 
 
 def total_of(blocks: Sequence[Doubles]) -> Doubles:

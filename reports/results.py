@@ -17,7 +17,7 @@ import pandas as pd
 
 from benchmark.results.files import Damaged, file_digest
 from benchmark.results.metrics import per_recording
-from benchmark.results.names import HEALTH_AGAIN, HEARTBEAT, RECORDING, RETRIEVAL, WINDOWS_SHA256, Pool
+from benchmark.results.names import HEALTH_AGAIN, HEARTBEAT, MEASURES, RECORDING, RETRIEVAL, WINDOWS_SHA256, Pool
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store
 from reports.computers import environment_of
 
@@ -324,20 +324,21 @@ def mean_over_subsets(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def learning_curves(pretrainings: Records) -> pd.DataFrame:
-    """Return one line per pretraining, epoch and measure: variant, key, epoch, measure, value.
+    """Return one line per measure, pretraining and epoch: variant, key, epoch, measure, value.
 
     Losses begin at epoch 1, health measures at epoch 0, the untrained encoder.
     """
-    frames = [pd.DataFrame(columns=["variant", "key", "epoch", "measure", "value"])]
+    lines: list[dict[str, Any]] = []
     for variant, records in pretrainings.items():
         for key, record in records.items():
-            epochs = [{"epoch": epoch, LOSS: loss} for epoch, loss in enumerate(record.get("loss", []), start=1)]
-            epochs += record.get("health", [])
-            if epochs:
-                values = pd.DataFrame(epochs).melt("epoch", var_name="measure").dropna()
-                if len(values):
-                    frames.append(values.assign(variant=variant, key=key))
-    return pd.concat(frames[1:] or frames, ignore_index=True)
+            facts = {"variant": variant, "key": key}
+            lines += [
+                facts | {"epoch": epoch, LOSS: loss} for epoch, loss in enumerate(record.get("loss", []), start=1)
+            ]
+            lines += [facts | health for health in record.get("health", [])]
+    identity = ["variant", "key", "epoch"]
+    epochs = pd.DataFrame(lines, columns=[*identity, LOSS, *MEASURES])
+    return epochs.melt(identity, var_name="measure").dropna()
 
 
 def cell_errors(results: Run, cells: Iterable[PlannedCell]) -> dict[CellState, list[PlannedCell]]:

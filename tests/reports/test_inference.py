@@ -28,11 +28,12 @@ from reports.inference import (
     intervals,
     pairwise,
     statistics_of,
+    total_of,
     variances,
 )
 from reports.jackknife import with_contributions
 from reports.layouts import layouts
-from reports.moderation import common_variance
+from reports.moderation import common_variance, estimate_over_seeds
 from tests.reports.conftest import Scatter, simulated_predictions
 
 Floats = np.ndarray
@@ -58,13 +59,20 @@ def columns_of(seeds: int = 5, rows: int = 4, draw: int = 7) -> ScoreColumn:
     return column_of({f"m{n}": [block_of(random, seeds, 60, patient=0.2, run=0.1)] for n in range(rows)})
 
 
+def over_seeds(blocks: list[Floats]) -> float:
+    """The variance over seeds of the mean of a score."""
+    return estimate_over_seeds(total_of(blocks)).variance
+
+
 def test_the_variance_of_a_mean_over_patients_is_that_of_the_textbook() -> None:
     """One run: the jackknife of a mean is its standard error. Several: the patients' effects are told from the rest."""
     random = np.random.default_rng(1)
     one = block_of(random, 1, 50, patient=0.2, run=0.1)
-    assert variances([one]) == pytest.approx((one[0, 0], 0.0, (one[0, 1:] ** 2).sum(), 1))
-    parts = np.array([variances([block_of(random, 6, 80, patient=0.2, run=0.3)]) for _ in range(400)])
-    _, of_seeds, of_patients, _ = parts.mean(axis=0)
+    assert variances([one]) == pytest.approx((one[0, 0], (one[0, 1:] ** 2).sum(), 1))
+    assert over_seeds([one]) == 0
+    blocks = [block_of(random, 6, 80, patient=0.2, run=0.3) for _ in range(400)]
+    of_seeds = np.mean([over_seeds([block]) for block in blocks])
+    of_patients = np.mean([variances([block]).patients_variance for block in blocks])
     assert of_patients == pytest.approx(0.2**2 / 80, rel=0.1)
     assert of_seeds == pytest.approx(0.3**2 / 80 / 6, rel=0.1)
 
@@ -74,9 +82,9 @@ def test_the_variance_of_a_cross_fitting_counts_patients_half_as_much_again() ->
     for seeds, factor in ((5, 1.0), (6, 1.5)):
         block = block_of(random, seeds, 80, patient=0.1, run=0.3)
         jackknife = (block[:, 1:].mean(axis=0) ** 2).sum()
-        assert variances([block], is_crossfitted=True)[2] == pytest.approx(factor * jackknife)
-        assert variances([block], is_crossfitted=True)[:2] == variances([block])[:2]
-        assert variances([block])[2] < jackknife
+        assert variances([block], is_crossfitted=True).patients_variance == pytest.approx(factor * jackknife)
+        assert variances([block], is_crossfitted=True).mean == variances([block]).mean
+        assert variances([block]).patients_variance < jackknife
     rows = {f"m{n}": [block_of(random, 4, 80, patient=0.2, run=0.1)] for n in range(2)}
     (pair,) = pairwise([replace(column_of(rows), is_crossfitted=True)]).to_dict("records")
     at_least = pair["patients_se"] * np.sqrt(1.5) * (stats.norm.isf(0.025) + stats.norm.isf(0.2))
@@ -101,17 +109,18 @@ def test_the_expected_difference_is_that_of_a_run_with_such_scatter() -> None:
 def test_datasets_share_their_seeds() -> None:
     random = np.random.default_rng(2)
     one, other = (0.5 * block_of(random, 4, patients, patient=0.2, run=0.1) for patients in (40, 90))
-    mean, of_seeds, of_patients, seeds = variances([one, other])
+    mean, of_patients, seeds = variances([one, other])
     total = one[:, 0] + other[:, 0]
-    assert (mean, of_seeds, seeds) == pytest.approx((total.mean(), total.var(ddof=1) / 4, 4))
-    assert of_patients == pytest.approx(variances([one])[2] + variances([other])[2])
+    assert (mean, over_seeds([one, other]), seeds) == pytest.approx((total.mean(), total.var(ddof=1) / 4, 4))
+    assert of_patients == pytest.approx(variances([one]).patients_variance + variances([other]).patients_variance)
 
 
 def test_two_rows_are_tested_with_hillis_degrees_of_freedom() -> None:
     column = columns_of(rows=2)
     pair = pairwise([column]).iloc[0]
     one, other = (column.rows[name][0] for name in ("m0", "m1"))
-    mean, of_seeds, of_patients, _ = variances([one - other])
+    mean, of_patients, _ = variances([one - other])
+    of_seeds = over_seeds([one - other])
     total = of_seeds + of_patients
     df = min(4 * (total / of_seeds) ** 2, 59)
     expected = stats.t(df, mean, np.sqrt(total))
@@ -126,8 +135,9 @@ def test_a_pair_is_moderated_by_the_others() -> None:
     """By as many degrees of freedom as the rows outside a pair have, at most."""
     column = columns_of(seeds=3, rows=3, draw=9)  # no row stands apart
     pairs, alone = pairwise([column]), pairwise([column_of({name: column.rows[name] for name in ("m0", "m1")})])
-    parts = [variances([one[0] - other[0]]) for one, other in combinations(column.rows.values(), 2)]
-    of_seeds, of_patients = np.array([part[1:3] for part in parts]).T
+    blocks = [one[0] - other[0] for one, other in combinations(column.rows.values(), 2)]
+    of_seeds = np.array([over_seeds([block]) for block in blocks])
+    of_patients = np.array([variances([block]).patients_variance for block in blocks])
     prior, freedom = common_variance(of_seeds, 2)
     assert freedom > 2  # the limit
     moderated = (2 * prior + 2 * of_seeds) / 4
