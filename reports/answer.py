@@ -80,11 +80,11 @@ class Results(ABC):
         The columns are those of pairwise.csv, differences as shares of 1, with `significant`, `beyond` the margin and
         `equivalent`; the metric 'overall' is the mean over datasets, the headline.
         """
-        return judged(self.tested.pairs[self._table(table).name])
+        return judged(self.tested.statistics[self._table(table).name].pairs)
 
     def intervals(self, table: str | None = None) -> pd.DataFrame:
         """Return a line per row, dataset, metric and label share: mean and 95 % interval, as shares of 1."""
-        return self.tested.intervals[self._table(table).name]
+        return self.tested.statistics[self._table(table).name].intervals
 
     def verdict(self, table: str | None = None) -> list[str]:
         """Return the sentences of the report: the answers, what they rest on, differences at each label share."""

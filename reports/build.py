@@ -68,15 +68,13 @@ class Report(NamedTuple):
 
 
 class TestedTables(NamedTuple):
-    """The tables of a report and their statistics, by the name of the table."""
+    """The tables of a report and their statistics."""
 
     tables: list[Table]
-    intervals: dict[str, pd.DataFrame]
-    pairs: dict[str, pd.DataFrame]
+    statistics: dict[str, TableStatistics]
+    """Name of a table -> its statistics."""
     comparisons: dict[tuple[str, str], RowComparison]
     """Evaluation and unit -> what the figures show of the first table."""
-    swept: dict[tuple[str, str], pd.DataFrame]
-    """Evaluation and unit -> intervals of the rows of ablations and sweeps."""
     problems: list[str]
     """One line per table without statistics."""
 
@@ -88,11 +86,10 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     further: metrics of the main tables beside those of the headline (`FURTHER`).
     """
     from reports.figures import draw_figures  # here, because matplotlib loads slowly
-    from reports.looks import undrawable_titles
     from reports.sweeps import draw_swept
 
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]],)
-    problems = [*results.damaged.values(), *results.unreadable_records]
+    problems = [*results.damaged.values(), *results.records.unused]
     tested = tested_tables(results, units, further)
     problems += tested.problems
     classes = class_scores(results, units)
@@ -105,8 +102,8 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
         "classes.csv": csv(classes),
         "costs.csv": csv(costs),
     }
-    main_layouts = [next(layouts(results.plan, evaluation)) for evaluation in evaluations_of(results.plan)]
-    contents["methods.md"] = methods_text(results, [one for one in main_layouts if not one.name], units[0])
+    shown = dict.fromkeys(table.layout for table in tested.tables)
+    contents["methods.md"] = methods_text(results, [layout for layout in shown if not layout.name], units[0])
     contents["references.bib"] = bibliography(contents["methods.md"])
     if len(retrieval.scores):
         retrieved = markdown_table(retrieval.table)
@@ -116,11 +113,10 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
     write_files(out, contents)
     figures: list[Figure] = []
     try:
-        figures.extend(draw_figures(results, out / "figures", units, tested.comparisons, retrieval.scores))
-        figures.extend(draw_swept(results, out / "figures", tested.comparisons, tested.swept))
+        figures.extend(draw_figures(results, out / "figures", tested.comparisons, retrieval.scores))
+        figures.extend(draw_swept(results, out / "figures", tested.comparisons, intervals_of(tested)))
     except Exception as error:  # the tables are worth a page with the figures before it
         problems.append(f"further figures: {type(error).__name__}: {error}")
-    problems += undrawable_titles(results.plan)
     failed = failures(results)
     metric = METRICS[results.plan.headline.curve].title
     by_class = f"{metric} in percent, mean±std over seeds; in brackets the prevalence. classes.csv has all scores."
@@ -138,7 +134,7 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
 
 def tested_tables(results: Run, units: Sequence[str], further: Sequence[str]) -> TestedTables:
     """Make the tables of all evaluations in each unit; one whose cells have different test sets has no statistics."""
-    tested = TestedTables([], {}, {}, {}, {}, [])
+    tested = TestedTables([], {}, {}, [])
     for evaluation in evaluations_of(results.plan):
         for layout, unit in product(layouts(results.plan, evaluation, further), units):
             statistics = TableStatistics()
@@ -146,28 +142,32 @@ def tested_tables(results: Run, units: Sequence[str], further: Sequence[str]) ->
                 statistics = statistics_of(results, layout, unit)
                 if (evaluation, unit) not in tested.comparisons:
                     tested.comparisons[evaluation, unit] = comparison_of(layout, statistics)
-                elif layout.name:
-                    before = tested.swept.get((evaluation, unit))
-                    tested.swept[evaluation, unit] = pd.concat([before, statistics.intervals])
             except UnequalTestSets as problem:
                 tested.problems.append(f"statistics of {evaluation} per {unit}: {problem}")
             table = make_table(results, layout, unit, statistics)
             tested.tables.append(table)
-            tested.intervals[table.name] = statistics.intervals
-            tested.pairs[table.name] = statistics.pairs
-            tested.pairs[f"{table.name}-baselines"] = statistics.against_baselines
+            tested.statistics[table.name] = statistics
     return tested
 
 
 def table_files(tested: TestedTables) -> dict[str, str]:
     """Return the files of tables and statistics, by name."""
+    pairs = {}
+    for name, statistics in tested.statistics.items():
+        pairs[name] = statistics.pairs
+        pairs[f"{name}-baselines"] = statistics.against_baselines
     return {
         "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tested.tables)),
         "results.tex": latex_file(tested.tables),
         "results.csv": to_csv(tested.tables),
-        "intervals.csv": csv(joined(tested.intervals)),
-        "pairwise.csv": csv(joined(tested.pairs)),
+        "intervals.csv": csv(intervals_of(tested)),
+        "pairwise.csv": csv(joined(pairs)),
     }
+
+
+def intervals_of(tested: TestedTables) -> pd.DataFrame:
+    """Return the intervals of all tables, each line with its table's name."""
+    return joined({name: statistics.intervals for name, statistics in tested.statistics.items()})
 
 
 def csv(frame: pd.DataFrame) -> str:

@@ -179,7 +179,8 @@ def overall_rows(columns: Sequence[ScoreColumn], patients: Mapping[str, Texts]) 
         index = 1 + np.searchsorted(every[name], patients[column.dataset])  # (P,)
         for variant, (block,) in column.rows.items():
             counts[variant] += 1
-            total = sums.setdefault(variant, {}).setdefault(name, np.zeros((len(block), 1 + len(every[name]))))
+            nothing = np.zeros((len(block), 1 + len(every[name])))
+            total = sums.setdefault(variant, {}).setdefault(name, nothing)
             total[:, 0] += block[:, 0]
             total[:, index] += block[:, 1:]
     most = max(counts.values(), default=0)

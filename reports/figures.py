@@ -94,13 +94,12 @@ def style_of(plan: Plan) -> FigureStyle:
 def draw_figures(
     results: Run,
     folder: Path,
-    units: Sequence[str],
     comparisons: Mapping[tuple[str, str], RowComparison],
     retrieval: pd.DataFrame,
 ) -> Iterator[Figure]:
     """Draw the figures for which a run has data.
 
-    units: 'heartbeat', 'recording' or both. comparisons: by evaluation and unit. retrieval: frame of
+    comparisons: by evaluation and unit. retrieval: frame of
     `reports.retrieval.retrieval_scores`.
     """
     plan = results.plan
@@ -294,7 +293,8 @@ def draw_label_efficiency(frame: pd.DataFrame, style: FigureStyle, stem: Path, w
     metric = METRICS[style.plan.headline.curve]
     shares = sorted(frame["ratio"].unique())
     rows = [row for row in style.rows if row in set(frame["variant"])]
-    offsets = dict(zip(rows, np.linspace(-0.36, 0.36, len(rows)) if len(rows) > 1 else [0.0], strict=True))
+    positions = np.linspace(-0.36, 0.36, len(rows)) if len(rows) > 1 else [0.0]
+    offsets = dict(zip(rows, positions, strict=True))
     datasets = frame["dataset"].unique().tolist()
     labels = ("share of the labels (%)", f"{metric.title} (%; higher: better)")
     canvas, axes = panels(len(datasets), 1.7, entries_of(rows, style), labels)

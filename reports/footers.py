@@ -132,7 +132,6 @@ def footers(results: Run, layout: Layout, unit: str, statistics: TableStatistics
         *_tested(results, layout.cells),
         *_left_out(results.plan, layout.cells),
         *_classes_of_one_patient(results, layout.cells),
-        *_rates(results, layout),
         *(f"Warning: {warning}." for warning in warnings(results, layout.cells)),
         *_errors(results, layout.cells),
         *_second_party(results, layout),
@@ -147,7 +146,10 @@ def warnings(results: Run, cells: Sequence[PlannedCell]) -> list[str]:
     for cell in cells:
         for fact, value in results.environment_of(cell.key):
             counts.setdefault(fact, {}).setdefault(value, Counter())[cell.variant] += 1
-    differing = [f"{fact} {_shares(results.plan, values)}" for fact, values in counts.items() if len(values) > 1]
+    differing = []
+    for fact, values in counts.items():
+        if len(values) > 1:
+            differing.append(f"{fact} {_shares(results.plan, values)}")
     lines = list(results.plan.warnings)
     if differing:
         lines.append(f"these cells were not computed alike ({UNLIKE}): {'; '.join(differing)}")
@@ -283,21 +285,6 @@ def _classes_of_one_patient(results: Run, cells: Sequence[PlannedCell]) -> Itera
             scored = f"{(~is_out).sum()} of {len(classes)} classes"
             lacking = and_text(list(classes[is_out]))
             yield f"{facts['title']}: AUROC and AUPRC of every row are means over {scored}, without {lacking}."
-
-
-def _rates(results: Run, layout: Layout) -> Iterator[str]:
-    """Name the learning rates of each row, where cells chose among several."""
-    keys = [cell.key for cell in layout.cells]
-    cells = results.cells[results.cells["key"].isin(keys)]
-    cells = cells[cells["variant"].isin(layout.variants)]
-    cells = cells.reindex(columns=["variant", "ratio", "lr"])
-    if cells["lr"].nunique() < 2:
-        return
-    medians = cells.groupby(["variant", "ratio"], sort=False)["lr"].median().dropna()
-    texts = []
-    for (variant, ratio), rate in dict[Any, float](medians).items():
-        texts.append(f"{results.plan.variants[variant]} {rate:g} at {ratio_text(ratio)}")
-    yield f"Learning rates chosen on validation, median: {', '.join(texts)}."
 
 
 def _errors(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:

@@ -11,7 +11,7 @@ without a patient, its only positive one, counts there with its score on the who
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ def leave_one_out(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean over no class is NaN
         for name in metrics:
-            score = FAST.get(name) or computed_anew(name)
+            score = SCORES[name]
             if part is not None and name in METRICS and METRICS[name].is_ranking:
                 score = by_part(score, part, classes)
             values = score(truth, probability, patient, multi)  # (1 + P,) or (1 + P, C)
@@ -93,16 +93,6 @@ def by_part(score: Score, part: Ints, classes: Bools | None) -> Score:
         return np.asarray((total - less) / parts)
 
     return mean
-
-
-def computed_anew(metric: str) -> Score:
-    """Return a score that computes a metric anew without each patient, for one that has no faster form."""
-
-    def score(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
-        compute = METRICS[metric].score
-        return np.array([compute(truth[rest], probability[rest], multi) for rest in _remaining(patient)])
-
-    return score
 
 
 def f1(truth: Ints, probability: Floats, patient: Positions, multi: bool) -> Doubles:
@@ -161,12 +151,6 @@ def _mean(values: NDArray[np.generic], patient: Positions) -> Doubles:
     return shares(_sums(values, patient), lines)
 
 
-def _remaining(patient: Positions) -> Iterator[Bools]:
-    """Yield which lines (n,) remain on the whole test set, then without each patient."""
-    for number in range(-1, patient.max() + 1):
-        yield patient != number
-
-
 def _area(positive: Bools, score: Floats, patient: Positions) -> Doubles:
     """Compute the area under the ROC curve (1 + P,): share of the pairs that the positive line wins, ties half."""
     positives = np.sort(score[positive])
@@ -220,14 +204,14 @@ def _average_precision(positive: Bools, score: Floats, patient: Positions) -> Do
     return shares(precision, signs[:, 0])
 
 
-FAST: dict[str, Score] = {
+SCORES: dict[str, Score] = {
     "f1": f1,
     "auroc": by_class(_area),
     "acc": accuracy,
     "auprc": by_class(_average_precision),
     "brier": brier,
 }
-FAST |= {name: mean_of(column) for column, name in enumerate(RECALLS)}
+SCORES |= {name: mean_of(column) for column, name in enumerate(RECALLS)}
 """Metric -> its values by class with each patient left out."""
 JACKKNIFED = (*COLUMNS, "auprc", "brier")
 """Metrics with intervals and tests; the jackknife is not valid for thresholds and bins."""

@@ -57,12 +57,12 @@ def latex_table(table: Table, metrics: Sequence[str], label: str, caption: str, 
         columns.insert(0, ("", OVERALL))
     blocks = {share: wide(table, ratio, LATEX, columns) for ratio, share in table.shares.items()}
     headings = next(iter(blocks.values())).columns.get_level_values(1)
-    rows = [[""] * (len(columns) - len(table.groups) * len(metrics)), ["Method", *headings]]
-    rows[0] += [heading(title, len(metrics)) for title in table.groups.values()]
-    lines = [r"\toprule", " & ".join(["", *rows[0]]) + r" \\", " & ".join(rows[1]) + r" \\"]
+    unnamed = 1 + len(columns) - len(table.groups) * len(metrics)  # columns of no dataset
+    groups = [heading(title, len(metrics)) for title in table.groups.values()]
+    lines = [r"\toprule", latex_row([""] * unnamed + groups), latex_row(["Method", *headings])]
     for share, block in blocks.items():
         lines += [r"\midrule", rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{{LATEX.text(share)}}} \\"]
-        lines += [" & ".join(row) + r" \\" for row in block.reset_index().to_numpy().tolist()]
+        lines += map(latex_row, block.reset_index().to_numpy().tolist())
     text = "\n".join([*lines, r"\bottomrule"])
     marks = {LATEX.mark.format(mark): LATEX.text(f" {note}.") for mark, note in table.footnotes.items()}
     of_marks = [mark + note for mark, note in marks.items() if mark in text]
@@ -84,6 +84,11 @@ def latex_table(table: Table, metrics: Sequence[str], label: str, caption: str, 
             "",
         ]
     )
+
+
+def latex_row(cells: Sequence[str]) -> str:
+    """Write a row of a table."""
+    return " & ".join(cells) + r" \\"
 
 
 def heading(title: str, columns: int) -> str:

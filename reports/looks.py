@@ -96,10 +96,3 @@ def letters_of_font() -> frozenset[int]:
 def is_drawable(text: str) -> bool:
     """Tell whether the font of the figures has every letter of a text."""
     return {ord(letter) for letter in text} <= letters_of_font()
-
-
-def undrawable_titles(plan: Plan) -> list[str]:
-    """Say of each title that the font of the figures lacks a letter of by which name they call it."""
-    titles = plan.titles | plan.variants
-    undrawable = [name for name in titles if not is_drawable(titles[name])]
-    return [f"figures call {titles[name]!r} {name}, since their font lacks a letter of it" for name in undrawable]

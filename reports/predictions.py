@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -67,14 +67,6 @@ def read_texts(file: Path) -> pd.DataFrame:
     return with_numbers(file, lines)
 
 
-def cell_text(value: Any) -> str:
-    """Return the cell of a frame as text: '' for a missing value, '7' for 7.0."""
-    if pd.isna(value):
-        return ""
-    is_whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if is_whole else str(value)
-
-
 def with_numbers(source: Source, lines: pd.DataFrame) -> pd.DataFrame:
     """Return lines with labels and scores as numbers. Raises ValueError for a missing column and for another cell."""
     missing = [name for name in NEEDED if name not in lines]
@@ -116,7 +108,8 @@ def with_rows(source: Source, written: pd.DataFrame, rows: pd.DataFrame) -> tupl
     if "class" not in written:
         classes = ", ".join(rows["class"].unique())
         raise ValueError(f"{source} has no class: add a column with the class that it scores, as a row does: {classes}")
-    rows = rows[rows["class"].isin(written["class"].map(text))].astype({"seed": str}).assign(paired="yes")
+    is_scored = rows["class"].isin(written["class"].map(text))
+    rows = rows[is_scored].astype({"seed": str}).assign(paired="yes")
     if "seed" not in written:
         written = pd.concat([written.assign(seed=seed, paired="yes") for seed in rows["seed"].unique()])
         notes.append(f"Each model of {source} is one run, which stands beside every seed.")

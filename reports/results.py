@@ -6,7 +6,7 @@ The plan, not the row, names a cell's variant: two variants with equal settings 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.files import Damaged, file_digest
-from benchmark.results.metrics import per_recording
+from benchmark.results.metrics import Headline, per_recording, ranked_classes, value_of
 from benchmark.results.names import HEALTH_AGAIN, HEARTBEAT, MEASURES, RECORDING, RETRIEVAL, WINDOWS_SHA256, Pool
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store
 from reports.computers import environment_of
@@ -96,12 +96,12 @@ class Run:
     @cached_property
     def scores(self) -> pd.DataFrame:
         """One line per stored number with the columns `SCORES`: value in [0, 1], NaN with the reason in `undefined`."""
-        lines = [
-            (*coordinates(cell), unit, metric, value, row.undefined[unit].get(metric, ""), cell.key)
-            for cell, row in self.finished
-            for unit, metrics in row.scores.items()
-            for metric, value in metrics.items()
-        ]
+        lines = []
+        for cell, row in self.finished:
+            for unit, metrics in row.scores.items():
+                for metric, value in metrics.items():
+                    reason = row.undefined[unit].get(metric, "")
+                    lines.append((*coordinates(cell), unit, metric, value, reason, cell.key))
         return pd.DataFrame(lines, columns=list(SCORES)).astype({"value": float})
 
     @cached_property
@@ -196,7 +196,7 @@ class Run:
     @cached_property
     def pretrainings(self) -> dict[str, dict[str, Record]]:
         """Variant -> key of a pretraining -> its record, of the finished cells, by seed; without unreadable ones."""
-        readable = self._records.readable
+        readable = self.records.readable
         by_variant: dict[str, dict[str, Record]] = {name: {} for name in self.plan.variants}
         for cell, row in sorted(self.finished, key=lambda finished: finished.row.pretrain_seed or 0):
             for key in row.encoders:
@@ -211,7 +211,7 @@ class Run:
             return []
         facts: dict[tuple[str, str], None] = {}
         for encoder in row.encoders or [""]:
-            record = self._records.readable.get(encoder)
+            record = self.records.readable.get(encoder)
             facts |= dict.fromkeys(environment_of(row, record))
         return list(facts)
 
@@ -237,14 +237,9 @@ class Run:
         groups = lines[GROUP].itertuples(index=False, name=None)
         return pd.Series([group not in self.constant for group in groups], lines.index, dtype=bool)
 
-    @property
-    def unreadable_records(self) -> list[str]:
-        """Parts of the records of pretrainings that are not used, one line each."""
-        return self._records.unused
-
     @cached_property
-    def _records(self) -> PretrainingRecords:
-        """The records; damaged ones, and health measured on the windows of another run, are left out and named."""
+    def records(self) -> PretrainingRecords:
+        """Records of its pretrainings; damaged ones, and health on the windows of another run, are named and unused."""
         records: dict[str, Record] = {}
         unused = []
         for key in sorted({key for row in self.rows.values() for key in row.encoders}):
@@ -294,6 +289,14 @@ def in_unit(test: Predictions, unit: str, pool: Pool = "mean") -> Predictions:
     _, first_window = np.unique(test.recording, return_index=True)  # (R,)
     probability, *_ = per_recording(test.probability, test.truth, test.recording, pool)
     return replace(test.taken(first_window), probability=probability)
+
+
+def values_of(metrics: Sequence[str], test: Predictions, multi: bool, headline: Headline) -> list[float]:
+    """Return metrics of predictions; NaN without a test window."""
+    if not len(test.truth):
+        return [np.nan] * len(metrics)
+    classes = ranked_classes(test.truth, test.patient, headline)
+    return [value_of(name, test.truth, test.probability, multi, test.part, classes) for name in metrics]
 
 
 def coordinates(cell: PlannedCell) -> Coordinates:

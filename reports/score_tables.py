@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmark.results.metrics import FURTHER, METRICS, TITLES, Headline, ranked_classes, value_of
+from benchmark.results.metrics import FURTHER, METRICS, TITLES, Headline
 from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
-from benchmark.results.store import Plan, PlannedCell, Predictions
+from benchmark.results.store import Plan, PlannedCell
 from reports.computers import computer_text, computers_of
 from reports.footers import about_headline, about_scores, footers, unlabelled_classes
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways
 from reports.layouts import Layout, role_of
-from reports.results import Run, coordinates, mean_over_subsets
+from reports.results import Run, coordinates, mean_over_subsets, values_of
 from reports.verdict import Verdict, verdict
 from reports.words import and_text, escape_markdown, labels_text, mean_text, row_title, unit_text
 
@@ -138,14 +138,6 @@ def further_scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:
             lines.append((*coordinates(cell), unit, name, value, reason, cell.key))
     frame = pd.DataFrame(lines, columns=list(results.scores.columns))
     return frame.astype({"value": float})
-
-
-def values_of(metrics: Sequence[str], test: Predictions, multi: bool, headline: Headline) -> list[float]:
-    """Return metrics of predictions; NaN without a test window."""
-    if not len(test.truth):
-        return [np.nan] * len(metrics)
-    classes = ranked_classes(test.truth, test.patient, headline)
-    return [value_of(name, test.truth, test.probability, multi, test.part, classes) for name in metrics]
 
 
 def _scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:

@@ -35,7 +35,6 @@ from reports.predictions import (
     Source,
     Training,
     canonical_lines,
-    cell_text,
     is_paired,
     read_texts,
     reading_notes,
@@ -68,12 +67,9 @@ class ComparedPredictions(Results):
     @cached_property
     def tested(self) -> TestedTables:
         """The table and its statistics."""
-        name = self.scored.name
         comparison = comparison_of(self.scored.layout, self.statistics)
-        return TestedTables(
-            [self.scored], {name: self.statistics.intervals}, {name: self.statistics.pairs},
-            {(PREDICTIONS, RECORDING): comparison}, {}, [],
-        )  # fmt: skip
+        statistics = {self.scored.name: self.statistics}
+        return TestedTables([self.scored], statistics, {(PREDICTIONS, RECORDING): comparison}, [])
 
 
 def second_opinion(file: Path, further: Sequence[str] = (), rows: pd.DataFrame | None = None) -> Results:
@@ -102,7 +98,7 @@ def compare_predictions(predictions: pd.DataFrame, further: Sequence[str] = ()) 
     """
     written = predictions.reset_index(drop=True)
     others = written.columns.difference(list(NUMBERS))
-    written[others] = written[others].map(cell_text)
+    written[others] = written[others].astype(str).where(written[others].notna(), "")
     return results_of("predictions", with_numbers("predictions", written), further)
 
 
@@ -231,7 +227,8 @@ def difference_notes(runs: Mapping[Training, Predictions], pairs: pd.DataFrame) 
         yield "Not every model has every seed: a difference is over the seeds that both have."
     is_shown = (pairs["metric"] != OVERALL) & (pairs["detectable"] > 0)
     detectable = pairs[is_shown].groupby("metric", sort=False)["detectable"]
-    points = [f"{TITLES[str(name)]} {100 * median:.1f}" for name, median in detectable.median().items()]
+    medians = dict[Any, float](100 * detectable.median())
+    points = [f"{TITLES[metric]} {median:.1f}" for metric, median in medians.items()]
     if points:
         power = f"power {100 * POWER:g} %, one test, median"
         yield f"Detectable difference ({power}) in points: {', '.join(points)}."

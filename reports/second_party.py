@@ -14,15 +14,15 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import pandas as pd
 
-from benchmark.results.metrics import COLUMNS, ranked_classes, value_of
+from benchmark.results.metrics import COLUMNS
 from benchmark.results.names import HEARTBEAT, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, is_frozen
 from benchmark.results.store import PlannedCell, Row
-from reports.results import Run
+from reports.results import Run, values_of
 from reports.words import counted
 
 CLAIMED, RESCORED, RERUN = "claimed", "re-scored", "re-run"
 MOST_POINTS = {(False, True): 0.2, (False, False): 1.3, (True, True): 4.2, (True, False): 10.4}
-"""Whether an encoder was trained, and whether it stayed as it is -> the largest difference of a score on another
+"""An encoder was trained or not, and stayed as it is or not -> the largest difference of a score on another
 machine, in points per heartbeat (docs/PROTOCOLS.md, The same on another machine)."""
 
 
@@ -72,12 +72,8 @@ def has_its_scores(run: Run, key: str) -> bool:
     """Tell whether the predictions of a cell give its stored scores in the metrics of the headline."""
     row, headline = run.rows[key], run.plan.headline
     unit = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
-    test = run.test_outputs(key, unit)
-    classes = ranked_classes(test.truth, test.patient, headline)  # (C,)
     scores = [row.scores[unit].get(metric) for metric in headline.metrics]
-    values = []
-    for metric in headline.metrics:
-        values.append(value_of(metric, test.truth, test.probability, row.labels == "multi", test.part, classes))
+    values = values_of(headline.metrics, run.test_outputs(key, unit), row.labels == "multi", headline)
     return np.allclose(values, np.array(scores, float), atol=1e-6, equal_nan=True)
 
 

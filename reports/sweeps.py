@@ -52,24 +52,25 @@ def draw_swept(
     results: Run,
     folder: Path,
     comparisons: Mapping[tuple[str, str], RowComparison],
-    swept: Mapping[tuple[str, str], pd.DataFrame],
+    intervals: pd.DataFrame,
 ) -> Iterator[Figure]:
     """Draw the sweeps of each evaluation and unit, and the budget where several methods sweep it.
 
-    comparisons, swept: evaluation and unit -> the compared rows, and the intervals of the rows of sweeps.
+    comparisons: evaluation and unit -> the compared rows. intervals: of all tables, by the name of the table.
     """
     plan = results.plan
     style = style_of(plan)
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     with plt.style.context(SETTINGS):
-        for (evaluation, unit), intervals in swept.items():
+        for (evaluation, unit), comparison in comparisons.items():
             stem = folder / f"{evaluation}-{unit}"
             words = unit_and_seeds(plan, evaluation, unit)
             shown = scores.query("evaluation == @evaluation and unit == @unit and metric == @plan.headline.curve")
-            points = budget_points(intervals, results.pretrainings, plan)
+            is_swept = intervals["table"].str.startswith(f"{evaluation}-{unit}-")
+            points = budget_points(intervals[is_swept], results.pretrainings, plan)
             if points["method"].nunique() > 1:
                 shown = shown[~shown["variant"].isin(points["variant"])]
-                canvas = budget_panels(points, comparisons[evaluation, unit].intervals, style)
+                canvas = budget_panels(points, comparison.intervals, style)
                 metric = METRICS[plan.headline.curve]
                 caption = (
                     f"M{metric.words[1:]}, mean over the datasets, over the updates of the pretraining, {words}. "
@@ -90,11 +91,12 @@ def draw_sweeps(frame: pd.DataFrame, style: FigureStyle, stem: Path, words: str)
         points = frame[frame["variant"].isin(values)]
         if points.empty:
             continue
-        canvas = sweep_panels(frame, points, values, style, method, hyperparameter.replace("_", " "))
+        spelled = hyperparameter.replace("_", " ")
+        canvas = sweep_panels(frame, points, values, style, method, spelled)
         metric = METRICS[style.plan.headline.curve]
         title = style.rows.get(method, method).replace("\n", " ")
         caption = (
-            f"M{metric.words[1:]} of {title} over {hyperparameter.replace('_', ' ')}, {words}. Lines: "
+            f"M{metric.words[1:]} of {title} over {spelled}, {words}. Lines: "
             "standard deviation over seeds. Dashed: the other methods as they are, where they lie within the panel."
         )
         file = f"{stem.name}-{method}-{hyperparameter}".replace("_", "-")

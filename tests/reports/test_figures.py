@@ -78,12 +78,12 @@ def test_every_kind_of_figure_is_drawn_once(write_store: Callable[..., Path], tm
     }
     where = [("ptb-xl", "recall@1"), ("ptb-xl", "recall@5"), ("chapman", "recall@1"), ("", "overall")]
     points = pd.DataFrame([("pmq", *one, 0.6, 0.5, 0.9) for one in where], columns=RETRIEVED)
-    of_run = load(root), ["heartbeat"], of_tables, points
-    swept = {("finetune", "heartbeat"): pd.DataFrame(columns=["metric"])}
+    of_run = load(root), of_tables, points
+    intervals = pd.DataFrame(columns=["table", "metric"], dtype=str)
     drawn, again = (
         [
             *draw_figures(of_run[0], tmp_path / name, *of_run[1:]),
-            *draw_swept(of_run[0], tmp_path / name, of_tables, swept),
+            *draw_swept(of_run[0], tmp_path / name, of_tables, intervals),
         ]
         for name in "ab"
     )

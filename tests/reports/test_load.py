@@ -140,7 +140,7 @@ def test_damaged_records_are_left_out(write_store: WriteStore) -> None:
     results = load(root)
     assert list(results.pretrainings) == ["random", "pmq"]
     assert "health" not in results.pretrainings["random"][digest("random")]
-    assert results.unreadable_records == [
+    assert results.records.unused == [
         f"pretrained/{digest('moco')}/pretraining.json: its content does not match its digest; "
         "the run command makes the encoder again",
         "health of pretrainings that was measured on the windows of another run: 1",
