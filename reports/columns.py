@@ -51,9 +51,9 @@ class ScoreColumn:
     margin: float = np.nan
     """Rows whose true difference is smaller are equivalent; NaN where equivalence is not asked."""
     is_crossfitted: bool = False
-    """Whether parts of the test patients have encoders of their own, in one of the datasets."""
+    """Parts of the test patients have encoders of their own, in one of the datasets."""
     is_paired: bool = True
-    """Whether a seed of all rows is the same draw of something; else their runs are independent."""
+    """A seed of all rows is the same draw of something; else their runs are independent."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class ScoreColumn:
 
     @property
     def has_scores(self) -> bool:
-        """Whether a seed of a row has a score."""
+        """True where a seed of a row has a score."""
         return any(np.isfinite(block[:, 0]).any() for blocks in self.rows.values() for block in blocks)
 
 

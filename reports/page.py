@@ -46,7 +46,7 @@ class Chapter(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no table has a line."""
+        """True where no table has a line."""
         return all(table.empty for table in self.tables.values())
 
 

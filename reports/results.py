@@ -87,7 +87,7 @@ class Run:
     messages: tuple[str, ...] = ()
     """Lines on merged runs, on runs left out and on other runs of a folder."""
     is_archive: bool = False
-    """Whether it was read from a file that may come from others."""
+    """It was read from a file that may come from others."""
     parts: tuple[Run, ...] = ()
     """The runs that it is merged from."""
     marks: Mapping[tuple[str, str], str] = field(default_factory=dict)

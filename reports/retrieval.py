@@ -1,4 +1,4 @@
-"""What features reveal of the patient: scores of retrieval with intervals, tests of pairs of rows, and their table."""
+"""Retrieval of the patient by frozen features: scores with intervals, tests of pairs of rows, and their table."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Retrieval(NamedTuple):
     table: pd.DataFrame
     """The scores in percent, a line per row."""
     text: str
-    """What the table means."""
+    """Meaning of the table."""
     problems: list[str]
     """Why there are no scores or no pairs."""
 

@@ -211,7 +211,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 HAS_LOCKS = find_spec("fcntl") is not None
-"""Whether this system locks files; Windows does not."""
+"""This system locks files; Windows does not."""
 
 
 class Locked(Exception):

@@ -268,7 +268,7 @@ class Headline(NamedTuple):
     margin: float
     """Rows whose true difference is smaller are equivalent."""
     counts_one_patient: bool
-    """Whether a class whose positive test recordings are all of one patient counts in a mean of rankings."""
+    """A class whose positive test recordings are all of one patient counts in a mean of rankings."""
 
     @property
     def title(self) -> str:

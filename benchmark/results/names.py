@@ -89,7 +89,7 @@ class EvaluationFacts(NamedTuple):
     about: str
     """A line for `list`."""
     frozen: bool
-    """Whether the encoder stays as it is: the baseline `frozen` then equals `random`."""
+    """The encoder stays as it is: the baseline `frozen` then equals `random`."""
 
 
 FINETUNE, LINEAR, COMBINED, RETRIEVAL = "finetune", "linear", "combined", "retrieval"

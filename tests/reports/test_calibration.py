@@ -1,4 +1,4 @@
-"""What the statistics are worth: equal methods are told apart in about 5 %, a planted difference as often as stated.
+"""Calibration of the statistics: equal methods are told apart in about 5 %, a planted difference as often as stated.
 
 What scatters is either the patients that err in one run alone, or these, the patients that a method errs on in all its
 runs, and the seeds. Seeds of the simulation are fixed, so these tests give the same result every time.

@@ -1,4 +1,4 @@
-"""What is said around a table is true of what was run: caption and footers."""
+"""Caption and footers of a table are true of what was run."""
 
 from __future__ import annotations
 

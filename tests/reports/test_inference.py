@@ -132,7 +132,7 @@ def test_two_rows_are_tested_with_hillis_degrees_of_freedom() -> None:
 
 
 def test_a_pair_is_moderated_by_the_others() -> None:
-    """By as many degrees of freedom as the rows outside a pair have, at most."""
+    """The prior has as many degrees of freedom as the rows outside a pair, at most."""
     column = columns_of(seeds=3, rows=3, draw=9)  # no row stands apart
     pairs, alone = pairwise([column]), pairwise([column_of({name: column.rows[name] for name in ("m0", "m1")})])
     blocks = [one[0] - other[0] for one, other in combinations(column.rows.values(), 2)]

@@ -183,7 +183,7 @@ def test_the_classes_that_are_not_tested_are_named() -> None:
 
 @pytest.fixture(scope="session")
 def official(shared_reference: Path) -> Arrays:
-    """What the code of the PTB-XL benchmark gives."""
+    """Compute what the code of the PTB-XL benchmark gives."""
     with np.load(shared_reference / "protocol_dev.npz") as stored:
         return {name: stored[name] for name in stored.files if name.startswith(("crops", "metrics"))}
 
