@@ -180,7 +180,8 @@ class RunResults(Results, Run):
         ValueError, where no archive stands beside a run that was computed here.
         """
         compute = resolve_name("benchmark.cli.verify:verify")  # here and by name, because it loads torch and this room
-        return self.of(compute(self, cells, Path(again)), self.unit)
+        verified: Self = compute(self, cells, Path(again))
+        return verified
 
 
 def load(sources: str | Path | Sequence[str | Path], unit: str = "") -> RunResults:

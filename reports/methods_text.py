@@ -111,7 +111,7 @@ def methods_text(results: Run, layouts: Sequence[Layout], unit: str) -> str:
         hyperparameters=_hyperparameters_text(plan, trained),
         chosen=_choices_text(plan, layouts),
         criterion=f"{CRITERION_WORDS[CRITERIA[protocol]]} per {unit_text(plan, UNIT_OF_PROTOCOL[protocol])}",
-        validated=VALIDATED[plan.config.get("validation_labels") or VALIDATED_BY_DEFAULT[protocol]],
+        validated=VALIDATED[plan.config["validation_labels"] or VALIDATED_BY_DEFAULT[protocol]],
         subsets=1 + max(cell.subset for layout in layouts for cell in layout.cells),
         labels=labels_of(plan),
         encoders=encoders,
@@ -119,7 +119,7 @@ def methods_text(results: Run, layouts: Sequence[Layout], unit: str) -> str:
         changes=list(_changes(plan)),
         reads_reports=any(role_of(plan, row).get("reads_reports") for row in trained),
         trained=[_method_facts(results, row, records) for row, records in trained.items()],
-        budget=BUDGETS[plan.config["pretrain"].get("budget", "epochs")],
+        budget=BUDGETS[plan.config["pretrain"]["budget"]],
         recipe=_common_recipe([record for records in trained.values() for record in records]),
         pretrainings=and_text(sorted(numbers, key=int) or [""]),
         evaluations=[_evaluation_facts(results, layout) for layout in layouts],
@@ -134,20 +134,17 @@ def methods_text(results: Run, layouts: Sequence[Layout], unit: str) -> str:
 
 
 def _windows_text(data: Mapping[str, Any]) -> str:
-    """Name the windows with their length, rate, leads and scale; what a plan lacks is left out."""
+    """Name the windows with their length, rate, leads and scale."""
     how = data["segmentation"]
-    text = f"single heartbeats of {HEARTBEAT:g} s"
+    leads = f"{len(data['leads'])} leads"
+    if len(data["leads"]) < len(LEADS):
+        leads += f" after pretraining on {len(LEADS)}"
+    signals = f"at {data['rate']} Hz, of {leads}, {SCALES[data['standardise']]}"
     if how["kind"] == "recordings":
-        stride = how.get("stride") or how["seconds"] / 2
-        text = f"crops of {how['seconds']:g} s every {stride:g} s"
-    if "rate" in data:
-        text += f" at {data['rate']} Hz"
-    if "leads" in data:
-        leads = len(data["leads"])
-        text += ", of 12 leads" if leads == len(LEADS) else f", of {leads} leads after pretraining on {len(LEADS)}"
-    if "standardise" in data:
-        text += f", {SCALES[data['standardise']]}"
-    if how["kind"] == "heartbeats" and data.get("standardise") == "recording":
+        stride = how["stride"] or how["seconds"] / 2
+        return f"crops of {how['seconds']:g} s every {stride:g} s {signals}"
+    text = f"single heartbeats of {HEARTBEAT:g} s {signals}"
+    if data["standardise"] == "recording":
         text += " and again over each group of successive heartbeats"
     return text
 
@@ -155,7 +152,7 @@ def _windows_text(data: Mapping[str, Any]) -> str:
 def _hyperparameters_text(plan: Plan, rows: Collection[str]) -> str:
     """Name the hyperparameters that the config sets of methods that are rows."""
     texts = []
-    for row, values in plan.config.get("hyperparameters", {}).items():
+    for row, values in plan.config["hyperparameters"].items():
         named = [f"{name.replace('_', ' ')} {value}" for name, value in values.items() if name != "recipe"]
         if row in rows and named:
             texts.append(f"{row_title(plan, row)} ({', '.join(named)})")

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.files import Damaged, file_digest
-from benchmark.results.metrics import Headline, per_recording, ranked_classes, value_of
+from benchmark.results.metrics import Headline, pooled_by, ranked_classes, value_of
 from benchmark.results.names import HEALTH_AGAIN, HEARTBEAT, MEASURES, RECORDING, RETRIEVAL, WINDOWS_SHA256, Pool
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store
 from reports.computers import environment_of
@@ -286,9 +286,8 @@ def in_unit(test: Predictions, unit: str, pool: Pool = "mean") -> Predictions:
     """Return predictions of windows as they are, or those of their recordings, sorted by name, pooled over windows."""
     if unit == HEARTBEAT:
         return test
-    _, first_window = np.unique(test.recording, return_index=True)  # (R,)
-    probability, *_ = per_recording(test.probability, test.truth, test.recording, pool)
-    return replace(test.taken(first_window), probability=probability)
+    _, first, recording = np.unique(test.recording, return_index=True, return_inverse=True)  # (R,), (R,), (n,)
+    return replace(test.taken(first), probability=pooled_by(recording, test.probability, pool))
 
 
 def values_of(metrics: Sequence[str], test: Predictions, multi: bool, headline: Headline) -> list[float]:

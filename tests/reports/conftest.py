@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchmark.results.files import digest
-from benchmark.results.names import RECORD_FILE
+from benchmark.results.names import LEADS, RECORD_FILE
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, record_bytes
 from reports.columns import ScoreColumn
 from reports.jackknife import leave_one_out, with_contributions
@@ -39,8 +39,12 @@ TITLES = {"random": "Random", "moco": "MoCo", "pmq": "PMQ", "pmq:w/o mask_t": "P
 
 CONFIG: dict[str, Any] = {
     "name": "made-up", "caption": "A config's own words.", "protocol": "paper", "methods": [], "printed": [],
-    "data": {"labels": "single", "segmentation": {"kind": "heartbeats"}},
-    "pretrain": {"preset": "unified", "text_embedder": "tfidf"},
+    "data": {
+        "labels": "single", "segmentation": {"kind": "heartbeats"}, "rate": 250, "standardise": "recording",
+        "pool": "mean", "leads": [*LEADS],
+    },
+    "pretrain": {"preset": "unified", "text_embedder": "tfidf", "budget": "epochs"}, "hyperparameters": {},
+    "validation_labels": None,
 }  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def test_the_paragraph_has_the_windows_with_what_validation_chose(write_store: W
     write_records(root)
     text = text_of(root)
     for sentence in (
-        "Windows were crops of 2.5 s every 1.25 s at 100 Hz, in mV.",
+        "Windows were crops of 2.5 s every 1.25 s at 100 Hz, of 12 leads, in mV.",
         "Hyperparameters were set for PMQ (queue size 8).",
         "Settings were chosen by the mean log-likelihood per recording on the labels of all of the validation "
         "patients: for Fine-tuned the learning rate (of 0.0001, 0.001) and the epoch (up to 6).",

@@ -90,7 +90,7 @@ def store(tmp_path: Path) -> Store:
 
 @contextmanager
 def refused(kind: type[Exception], *parts: object) -> Iterator[None]:
-    """Expect that what stands within is refused by an error of a kind, in one line that has the parts in their order."""
+    """Expect an error of a kind within, in one line that has the parts in their order."""
     with pytest.raises(kind, match=".*".join(re.escape(str(part)) for part in parts)) as caught:
         yield
     assert "\n" not in str(caught.value)
