@@ -48,7 +48,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.6),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 185.8)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 184.9)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

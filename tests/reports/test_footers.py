@@ -24,7 +24,7 @@ def test_a_caption_is_made_of_what_was_run(store_root: Path) -> None:
     results = load(store_root)
     (layout,) = layouts(results.plan, "finetune")
     text = about_scores(results, layout)
-    assert text.startswith("mean±std over seeds 41, 42. Bold: best of its block.")
+    assert "seeds 41, 42." in text
     assert about_headline(layout, TableStatistics().intervals) == "Overall: mean of the 6 columns."
     assert text.endswith("Simulated ECGs: no ranking of methods follows.")
     assert "A config's own words." not in text
@@ -75,14 +75,10 @@ def test_limits_state_what_a_mark_means(store_root: Path) -> None:
     }
     statistics = TableStatistics(pairs=pd.DataFrame([column | detectable]))
     *_, mark, last = footers_of(results, statistics)
-    assert mark.startswith("≈: not separable from the best with these patients and seeds, and within 5 points")
-    assert mark.endswith("over 2 seeds on 1 labelled subset.")
-    assert last == (
-        "Detectable difference in Overall (power 80 %, one test, median): 5.0 points. To show two equal rows to be "
-        "within 2 points with the same power, a standard error of 0.68 points is needed before Holm's correction; the "
-        "median pair has 5.00."
-    )
+    assert "within 5 points" in mark
+    assert "2 seeds on 1 labelled subset" in mark
+    assert [number in last for number in ("5.0 points", "within 2 points", "0.68 points", "5.00")] == [True] * 4
     strict = replace(results, plan=replace(results.plan, config=results.plan.config | {"protocol": "strict"}))
     last = footers_of(strict, statistics)[-1]
-    assert last.startswith("Detectable difference in mean AUROC (power 80 %, one test, median): 5.0 points; with twice")
-    assert "within 1 point with the same power, a standard error of 0.34 points" in last
+    numbers = ("5.0 points", "twice the pretrainings 4.0", "four times 3.0", "within 1 point", "0.34 points")
+    assert [number in last for number in numbers] == [True] * 5

@@ -129,8 +129,6 @@ def test_a_verdict_says_what_the_seeds_of_paper_share() -> None:
     lines = statistics([(0.3, "pmq", 4.0, "")])
     for subsets, counted in ((1, "1 labelled subset"), (4, "4 labelled subsets")):
         limits = verdict(*results_of("paper", subsets=subsets), lines).limits
-        assert limits.startswith(
-            "The 5 seeds vary the training on labels and the untrained encoder; the one pretraining of each method, "
-            f"{counted} and the test patients are the same."
-        )
+        assert limits.startswith("The 5 seeds vary ")
+        assert f"the one pretraining of each method, {counted} and the test patients are the same." in limits
         assert limits.endswith("On another labelled subset a difference may be another.") == (subsets == 1)

@@ -55,7 +55,5 @@ def test_a_run_without_locks_is_refused_in_one_line(
     refused = command(*RUN)
     assert refused.returncode == 2
     (line,) = refused.stderr.splitlines()
-    assert line.startswith(
-        "error: runs/.lock: a run needs file locks, which this system lacks; runs are supported on Linux and macOS"
-    )
+    assert line.startswith("error: runs/.lock: ")
     assert not (tmp_path / "cache").exists()

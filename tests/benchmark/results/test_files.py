@@ -113,8 +113,8 @@ def test_an_error_of_the_disk_names_the_file(disk: Path) -> None:
     with pytest.raises(OSError, match="Read-only file system") as read_only:
         write_atomic(path, b"new")
     assert full.value.filename == read_only.value.filename == str(path)
-    assert remedy(full.value).startswith("free space there or name another folder; what is finished is kept")
-    assert remedy(read_only.value) == "the folder is mounted read-only: name another"
+    assert "free space" in remedy(full.value)
+    assert "read-only" in remedy(read_only.value)
     assert path.read_bytes() == b"old"
     assert list(path.parent.iterdir()) == [path]
 
