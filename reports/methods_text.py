@@ -230,7 +230,8 @@ def _software(results: Run) -> Iterator[str]:
     for row in results.rows.values():
         facts = row.provenance
         program = INSTALLED
-        if commit := commit_text(facts["git"]):
+        commit = commit_text(facts["git"])
+        if commit:
             program += f", commit {commit}"
         library = facts["versions"]["torch"]
         device = facts["device"]["type"]

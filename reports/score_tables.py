@@ -23,7 +23,7 @@ from reports.computers import computer_text, computers_of
 from reports.footers import about_headline, about_scores, footers, unlabelled_classes
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways
 from reports.layouts import Layout, role_of
-from reports.results import Run, coordinates, mean_over_subsets, values_of
+from reports.results import SCORES, Run, coordinates, mean_over_subsets, values_of
 from reports.verdict import Verdict, verdict
 from reports.words import and_text, escape_markdown, labels_text, mean_text, row_title, unit_text
 
@@ -136,8 +136,7 @@ def further_scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:
         for name, value in zip(metrics, computed[equal], strict=True):
             reason = METRICS[name].undefined if np.isnan(value) else ""
             lines.append((*coordinates(cell), unit, name, value, reason, cell.key))
-    frame = pd.DataFrame(lines, columns=list(results.scores.columns))
-    return frame.astype({"value": float})
+    return pd.DataFrame(lines, columns=list(SCORES)).astype({"value": float})
 
 
 def _scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:
@@ -156,19 +155,17 @@ def _scores(results: Run, layout: Layout, unit: str) -> pd.DataFrame:
         cells = [cell for cell in layout.cells if cell.variant == variant and cell.ratio == ratio]
         if not cells:
             continue
-        is_baseline = variant in layout.baselines
         title = row_title(plan, variant)
-        if mark := results.marks.get((layout.evaluation, variant)):
+        mark = results.marks.get((layout.evaluation, variant))
+        if mark:
             title += f" ({mark})"
-        row = {"ratio": ratio, "variant": variant, "title": title, "baseline": is_baseline}
+        row = {"ratio": ratio, "variant": variant, "title": title, "baseline": variant in layout.baselines}
         columns = []
         for dataset, metric in product(datasets, layout.metrics):
             planned = [cell for cell in cells if cell.dataset == dataset]
-            number = NO_NUMBER | {"remark": "not planned"}
-            if planned:
-                group = groups.get((ratio, variant, dataset, metric), values[:0])
-                seen = _seen_in_pretraining(plan, variant, dataset)
-                number = _number(results, planned, group, seen)
+            group = groups.get((ratio, variant, dataset, metric), values[:0])
+            seen = _seen_in_pretraining(plan, variant, dataset)
+            number = _number(results, planned, group, seen)
             columns.append(row | {"dataset": dataset, "metric": metric} | number)
         averaged = [column for column in columns if column["metric"] in layout.headline.metrics]
         lines.append(row | _overall(averaged, layout.headline))
@@ -186,6 +183,8 @@ def _number(results: Run, planned: Sequence[PlannedCell], group: pd.DataFrame, s
     percent = 100 * group["value"].dropna()  # (seeds that have a score,)
     deviation = percent.std(ddof=1) if results.varies(group).any() else np.nan
     remarks = []
+    if not planned:
+        remarks.append("not planned")
     if seen and len(percent):
         remarks.append(seen)
     if len(finished) < len(planned):

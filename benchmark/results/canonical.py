@@ -129,12 +129,14 @@ def remarks(noun: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
     pairs: (what is read, what is written) of each cell; noun: their name in the plural.
     """
     lines = []
-    if several := spellings(pairs):
+    several = spellings(pairs)
+    if several:
         first, second, *_ = next(iter(several.values()))
         lines.append(
             f"{len(several)} {noun} are written in several ways and count as one each, e.g. {first!a} and {second!a}"
         )
-    if numbers := rounded(written for _, written in pairs):
+    numbers = rounded(written for _, written in pairs)
+    if numbers:
         lines.append(
             f"{len(numbers)} {noun} are numbers of more than 15 digits that end in zeros, e.g. {numbers[0]}: a "
             "spreadsheet keeps 15 digits, so several may have become one; take them as text from their source"
