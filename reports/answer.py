@@ -112,8 +112,7 @@ class Results(ABC):
         ratio: share of the labels, by default the smallest. ax: axes to draw on; None: those of a new pyplot figure.
         Raises ValueError where there is no difference to draw, or none at this share.
         """
-        from reports.axes import axes_of_differences  # here, because matplotlib loads slowly
-        from reports.figures import style_of
+        from reports.figures import axes_of_differences, style_of  # here, because matplotlib loads slowly
 
         chosen = self._table(table)
         comparison = self.tested.comparisons.get((chosen.layout.evaluation, self.unit))

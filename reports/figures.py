@@ -288,6 +288,27 @@ def draw_difference_panel(
     panel.grid(visible=False, axis="y")
 
 
+def axes_of_differences(comparison: RowComparison, style: FigureStyle, title: str, axes: Axes | None) -> Axes:
+    """Draw the differences at the one label share of a comparison on axes, by default of a new pyplot figure.
+
+    The backend of pyplot stays as it is.
+    """
+    frame = comparison.differences
+    order = frame.sort_values("difference", ascending=False)["variant"].tolist()
+    reference = and_text([style.plan.variants[name] for name in frame["reference"].unique()])
+    share = frame["ratio"].iloc[0]
+    with plt.style.context(SETTINGS):
+        if axes is None:
+            _, axes = plt.subplots(figsize=(COLUMN + 1.5, 0.8 + 0.25 * len(order)), layout="constrained")
+        draw_difference_panel(axes, comparison, share, order, style)
+    axes.set_yticks(range(len(order)), [style.rows[row] for row in order])
+    axes.set_ylim(len(order) - 0.5, -0.5)
+    axes.set_xlabel(f"{style.plan.headline.title}, row − {reference} (points); filled: significant (Holm)")
+    beside = [style.plan.variants[name] for name in comparison.baseline["variant"].unique()]
+    axes.set_title("; dashed: ".join([title, *beside]))
+    return axes
+
+
 def draw_label_efficiency(frame: pd.DataFrame, style: FigureStyle, stem: Path, words: str) -> Figure:
     """Draw a score against the share of the labels as dots beside each other, a panel per dataset."""
     metric = METRICS[style.plan.headline.curve]

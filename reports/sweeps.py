@@ -154,7 +154,8 @@ def budget_panels(points: pd.DataFrame, levels: pd.DataFrame, style: FigureStyle
     labels = ("updates of the pretraining", f"{metric.title}, mean over the datasets (%)")
     canvas, axes = panels(len(shares), 2.6, entries, labels)
     for share, panel in zip(shares, axes, strict=True):
-        draw_levels(panel, levels[levels["ratio"] == share], style)
+        for row in levels[levels["ratio"] == share].to_dict("records"):
+            panel.axhline(100 * row["mean"], color=style.looks[row["variant"]].hue, linestyle="--", zorder=1)
         draw_lines(panel, points[points["ratio"] == share], methods, style)
         panel.set_title(labels_text(share))
     return canvas
@@ -170,12 +171,6 @@ def budget_points(swept: pd.DataFrame, pretrainings: Mapping[str, Mapping[str, R
             updates = fmean(record["updates"] for record in records.values())
             lines.append(line | {"method": role["of"], "updates": updates})
     return pd.DataFrame(lines, columns=BUDGET_COLUMNS).drop_duplicates()
-
-
-def draw_levels(panel: Axes, levels: pd.DataFrame, style: FigureStyle) -> None:
-    """Draw the rows that the budget does not change as dashed lines."""
-    for row in levels.to_dict("records"):
-        panel.axhline(100 * row["mean"], color=style.looks[row["variant"]].hue, linestyle="--", zorder=1)
 
 
 def draw_lines(panel: Axes, points: pd.DataFrame, methods: Sequence[str], style: FigureStyle) -> None:

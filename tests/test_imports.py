@@ -68,7 +68,6 @@ OWNERS = {
         "reports/sweeps.py",
         "reports/figures.py",
         "reports/looks.py",
-        "reports/axes.py",
         "reports/answer.py",
         "benchmark/cli/data.py",
     ),
