@@ -102,11 +102,6 @@ def stream(*parts: int | str) -> int:
     return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def seed_torch(*parts: int | str) -> None:
-    """Seed torch's default generators (CPU and GPU) for a named purpose."""
-    torch.manual_seed(stream(*parts))
-
-
 PACKAGES = ("torch", "numpy", "scikit-learn", "scipy", "pandas", "wfdb")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmark.cli.main import config_of, parse
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import config_names
+from benchmark.config.load import CONFIGS
 from benchmark.results.files import digest
 from benchmark.run.grid import Grid
 from tests.benchmark.run.bench import grid_of
@@ -70,7 +70,7 @@ def keys_of(grid: Grid) -> str:
 
 def write_keys(folder: Path) -> None:
     """Write a file per shipped config: per flag set its keys, or the line that refuses it."""
-    for name in config_names():
+    for name in CONFIGS:
         lines = []
         for flags in FLAG_SETS:
             try:

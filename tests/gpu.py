@@ -22,7 +22,7 @@ from torch.utils.benchmark import Timer
 
 from benchmark.cli.dry_run import GIB, cost_lines
 from benchmark.config.load import load_config
-from benchmark.machine import Machine, device_facts, pick_device, seed_torch
+from benchmark.machine import Machine, device_facts, pick_device, stream
 from benchmark.run.costs import update_of
 from benchmark.run.datasets import estimated_size
 from benchmark.run.grid import make_grid
@@ -69,7 +69,7 @@ def new_method(
     kind: type[PretrainMethod], hyperparameters: MethodConfig, encoder: type[Encoder], sizes: EncoderConfig
 ) -> PretrainMethod:
     """A method around a new encoder with fixed initial weights and, where it has a queue, a full one."""
-    seed_torch("speed", "build")
+    torch.manual_seed(stream("speed", "build"))
     method = kind(encoder(sizes), hyperparameters)
     queue = getattr(method, "queue", None)
     if isinstance(queue, KeyQueue):
@@ -81,7 +81,7 @@ def new_method(
 
 def random_batch(size: int, text_width: int | None, device: torch.device) -> Batch:
     """`size` pairs of noise windows, with patients as of the paper's corpus; the same at each call."""
-    seed_torch("speed", "batch")
+    torch.manual_seed(stream("speed", "batch"))
     trial = torch.arange(size) // PAIRS_OF_TRIAL  # (B,)
     patient = torch.randint(1, PATIENTS, (size,))[trial]  # (B,)
     pairs = batch(patient.tolist(), trial.tolist(), steps=SAMPLES, text=text_width or 0)

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from benchmark.cli.main import FAILED, OK
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import config_names, load_config
+from benchmark.config.load import CONFIGS, load_config
 from benchmark.config.schema import PAPER_ABLATIONS
 from benchmark.data.datasets import DATASETS
 from benchmark.data.heartbeats import WINDOW
@@ -85,7 +85,7 @@ def listing() -> dict[str, dict[str, str]]:
         "encoders (--encoder); multiplications for a heartbeat": encoders,
         "datasets (--datasets, --pretrain-dataset)": datasets,
         "tasks (--tasks; a column is a dataset under one of its tasks)": tasks,
-        "configs (--config)": {name: load_config(name).caption for name in config_names()},
+        "configs (--config)": {name: load_config(name).caption for name in CONFIGS},
         "evaluations (--evaluate)": evaluations,
         "baselines (--baselines); rows that are not ranked": dict[str, str](ABOUT_BASELINES.items()),
         "ablations (--ablate; all for every one)": ablations,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmark.config.load import config_names
+from benchmark.config.load import CONFIGS
 from benchmark.data.datasets import DATASETS
 from benchmark.results.names import BOTH, UNITS, sources
 from methods.encoders import ENCODERS
@@ -85,7 +85,7 @@ NO_BASELINE = "none"
 """`--baselines none` is an empty list of baselines."""
 COMMON: dict[str, dict[str, Any]] = {
     "--config": flag(
-        f"{', '.join(config_names())}, or a .yaml file (demo; own where flags name real data)", metavar="NAME|FILE"
+        f"{', '.join(CONFIGS)}, or a .yaml file (demo; own where flags name real data)", metavar="NAME|FILE"
     ),
     "--set": names(
         "any config key, e.g. finetune.lr=1e-3; methods.NAME.FIELD is a hyperparameter of a method",

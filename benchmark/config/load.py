@@ -25,7 +25,8 @@ from benchmark.results.files import flat
 from benchmark.results.names import unknown
 from methods.encoders import DEFAULT
 
-CONFIGS = Path(__file__).with_name("configs")
+CONFIGS = {path.stem: path for path in sorted(Path(__file__).with_name("configs").glob("*.yaml"))}
+"""Name -> file of a config of the suite."""
 SUPERSEDED = {("pretrain.preset", "paper"): ("pretrain", "recipe"), ("protocol", "paper"): ("data", "folds")}
 """Key and value of an override -> section and key of the file that cannot act under it, and are dropped."""
 LONGEST_YAML = 1_000_000
@@ -115,19 +116,11 @@ def read_yaml(path: Path, source: str, remedy: str = "") -> dict[str, Any]:
     return values
 
 
-def config_names() -> list[str]:
-    """List the names of the configs in `configs/`."""
-    return sorted(path.stem for path in CONFIGS.glob("*.yaml"))
-
-
 def config_values(name_or_file: str) -> dict[str, Any]:
     """Return what the YAML of a config holds, given by name or file. Raises ConfigError if there is none."""
-    if name_or_file in config_names():
-        path = CONFIGS / f"{name_or_file}.yaml"
-    elif is_card(name_or_file) and Path(name_or_file).exists():
-        path = Path(name_or_file)
-    else:
-        raise ConfigError(unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
+    path = CONFIGS.get(name_or_file, Path(name_or_file))
+    if not path.exists() or not is_card(path.name):
+        raise ConfigError(unknown("config", name_or_file, CONFIGS) + ", or a .yaml file that exists")
     return {"name": path.stem} | read_yaml(path, f"config {name_or_file!r}")
 
 

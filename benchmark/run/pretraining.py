@@ -18,7 +18,7 @@ from benchmark.data.joined import is_transport
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.external import ExternalWindows
-from benchmark.machine import computer, seed_torch
+from benchmark.machine import computer, stream
 from benchmark.results.files import Damaged, write_atomic
 from benchmark.results.names import ERROR, HEALTH_AGAIN, RECORD_FILE, WINDOWS_SHA256
 from benchmark.results.store import Store, record_bytes
@@ -84,14 +84,14 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
 
 def new_method(pretraining: Pretraining, config: Config, device: torch.device) -> PretrainMethod:
     """Build the method around a new encoder, whose weights depend on the seed alone; config: that of its row."""
-    seed_torch("encoder", pretraining.seed)
+    torch.manual_seed(stream("encoder", pretraining.seed))
     encoder_class, sizes = config.encoder_of(pretraining.method)
     stored = pretraining.content["encoder"]
     if issubclass(encoder_class, PretrainedEncoder):
         encoder: Encoder = load_external(encoder_class, stored)
     else:
         encoder = encoder_class(sizes)
-    seed_torch("method", pretraining.seed)
+    torch.manual_seed(stream("method", pretraining.seed))
     return pretraining.method(encoder, pretraining.variant.config).to(device)
 
 

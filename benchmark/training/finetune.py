@@ -23,7 +23,7 @@ from torch.optim import Optimizer
 
 from benchmark.config.schema import Attention, Finetune, Supervised
 from benchmark.data.task import Task
-from benchmark.machine import seed_torch, stream
+from benchmark.machine import stream
 from benchmark.results.arrays import Floats
 from benchmark.results.metrics import auroc, f1, log_likelihood, per_recording
 from benchmark.results.names import RECORDING
@@ -161,7 +161,7 @@ def train(
     With settings of supervised training under fastai's one-cycle schedule, which is torch's default, and with the last
     epoch, else at a constant rate and with the first of the best epochs. Raises TrainingStopped on a non-finite loss.
     """
-    seed_torch("head", seed)
+    torch.manual_seed(stream("head", seed))
     model = CLASSIFIERS[type(settings)](copy.deepcopy(encoder), task.train.target.shape[1], settings)
     model.to(task.train.signal.device)
     section = type(settings).__name__.lower()
@@ -175,7 +175,7 @@ def train(
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, updates)
     scores: list[float] = []
     for epoch in range(settings.epochs):
-        seed_torch(section, seed, epoch)
+        torch.manual_seed(stream(section, seed, epoch))
         model.train()
         for batch in batches_of(len(source), settings.batch_size, least, seed=seed, epoch=epoch):
             signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)

@@ -12,7 +12,7 @@ import pytest
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import config_names, load_card, load_config, parse_yaml, set_key, validate, with_cards
+from benchmark.config.load import CONFIGS, load_card, load_config, parse_yaml, set_key, validate, with_cards
 from benchmark.data.datasets.base import DatasetError
 from methods import BEYOND
 from methods.base import Recipe
@@ -105,7 +105,7 @@ def test_an_override_of_a_section_of_another_kind_is_no_traceback(key: str, cont
             load_config(str(tmp_path / "x.yaml"), change)
 
 
-@pytest.mark.parametrize("name", config_names())
+@pytest.mark.parametrize("name", CONFIGS)
 def test_packaged_configs_survive_a_plan(name: str) -> None:
     config = load_config(name)
     assert config.name == name
