@@ -49,7 +49,8 @@ def boost(
     """
     import sklearn.ensemble  # noqa: F401  before the limit of threads, which what is loaded has
 
-    forget_others(task.test, rate)
+    if FEATURES.keys().isdisjoint(keys_of(task.test, rate)):
+        FEATURES.clear()  # they are of another dataset
     sides = [read_by(measures, features_of(side, rate)) for side in task.sides().values()]
     if beside:
         sides = [np.hstack(features) for features in zip(sides, beside, strict=True)]
@@ -69,12 +70,6 @@ def boost(
 def keys_of(side: Windows, rate: int) -> list[tuple[bytes, int]]:
     """Return what determines the features of each window at `rate` Hz: a digest of its samples, and the rate."""
     return [(hashlib.sha256(window).digest(), rate) for window in side.signal.cpu().numpy()]
-
-
-def forget_others(test: Windows, rate: int) -> None:
-    """Clear the stored features where none is of a test window: they are of another dataset."""
-    if FEATURES.keys().isdisjoint(keys_of(test, rate)):
-        FEATURES.clear()
 
 
 def features_of(side: Windows, rate: int) -> Floats:
