@@ -29,7 +29,7 @@ from methods.encoders.dilated import Dilated
 from methods.encoders.pretrained import SignalFormat
 from methods.in_memory import object_encoder
 from methods.twins import redrawn, twin_of
-from reports import Results
+from reports.answer import RunResults
 from run_benchmark import main
 from tests.benchmark import external_models
 from tests.benchmark.embedding.exported import export_encoder
@@ -47,11 +47,11 @@ def ours() -> ecg.Arrays:
 
 
 @pytest.fixture(scope="module")
-def judge(ours: ecg.Arrays, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Results]:
+def judge(ours: ecg.Arrays, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., RunResults]:
     """Judge encoders by the linear probe, all in one store."""
     folder = tmp_path_factory.mktemp("judged")
 
-    def run(encoders: Any, **changes: Any) -> Results:
+    def run(encoders: Any, **changes: Any) -> RunResults:
         known: dict[str, Any] = {
             "signals": READS, "settings": SETTINGS, "evaluations": ["linear"], "ratios": [1.0], "seeds": [41, 42],
             "results": folder / "runs", "cache": folder / "cache", "device": "cpu", "progress": False,
@@ -68,28 +68,30 @@ def network() -> nn.Module:
 
 
 @pytest.fixture(scope="module")
-def results(judge: Callable[..., Results], network: nn.Module, tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(
+    judge: Callable[..., RunResults], network: nn.Module, tmp_path_factory: pytest.TempPathFactory
+) -> RunResults:
     """The network as an object, and the same in a file."""
     file = external_models.write("learns", tmp_path_factory.mktemp("theirs"))
     return judge({"mine": network, "theirs-learns": file})
 
 
-def probabilities(results: Results, row: str, seed: int = 41) -> Any:
+def probabilities(results: RunResults, row: str, seed: int = 41) -> Any:
     (key,) = [cell.key for cell in results.plan.cells if (cell.variant, cell.seed) == (row, seed)]
     return results.predictions(key).probability
 
 
-def test_an_object_scores_as_the_same_encoder_in_a_file(results: Results) -> None:
+def test_an_object_scores_as_the_same_encoder_in_a_file(results: RunResults) -> None:
     np.testing.assert_array_equal(probabilities(results, "mine"), probabilities(results, "theirs-learns"))
 
 
-def test_each_seed_draws_a_twin_of_its_own(results: Results) -> None:
+def test_each_seed_draws_a_twin_of_its_own(results: RunResults) -> None:
     for row in ("random+mine", "random+theirs-learns"):
         assert not np.array_equal(probabilities(results, row, 41), probabilities(results, row, 42))
     assert results.verdict()[0].startswith("Better than the untrained encoder (mine, untrained)")
 
 
-def test_batch_normalisation_of_a_twin_has_statistics_of_training_windows(judge: Callable[..., Results]) -> None:
+def test_batch_normalisation_of_a_twin_has_statistics_of_training_windows(judge: Callable[..., RunResults]) -> None:
     normalised = nn.Sequential(external_models.convolution_of("learns"), nn.BatchNorm1d(6), nn.AdaptiveMaxPool1d(1))
     results = judge({"normalised": nn.Sequential(normalised, nn.Flatten())}, seeds=[41])
     (key,) = {row.pretrain_key for row in results.rows.values() if row.variant == "random+normalised"}
@@ -98,7 +100,7 @@ def test_batch_normalisation_of_a_twin_has_statistics_of_training_windows(judge:
     assert stored["network.0.1.running_mean"].abs().min() > 0
 
 
-def test_an_encoder_of_the_suite_scores_as_its_row(judge: Callable[..., Results], results: Results) -> None:
+def test_an_encoder_of_the_suite_scores_as_its_row(judge: Callable[..., RunResults], results: RunResults) -> None:
     (key,) = {row.pretrain_key for row in results.rows.values() if (row.variant, row.seed) == ("random", 41)}
     encoder = load_encoder(results.stores[0].pretrained / key, Dilated)
     again = judge({"again": encoder}, signals=None)
@@ -106,7 +108,7 @@ def test_an_encoder_of_the_suite_scores_as_its_row(judge: Callable[..., Results]
 
 
 def test_what_is_computed_is_known_again_until_a_weight_changes(
-    judge: Callable[..., Results], results: Results, network: nn.Module
+    judge: Callable[..., RunResults], results: RunResults, network: nn.Module
 ) -> None:
     files = [results.stores[0].row_file(cell.key) for cell in results.plan.cells if cell.variant == "mine"]
     before = [file.stat().st_mtime_ns for file in files]
@@ -119,7 +121,9 @@ def test_what_is_computed_is_known_again_until_a_weight_changes(
     assert keys[0].isdisjoint(keys[1])
 
 
-def test_the_command_line_finds_the_cells_of_a_call_done(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_finds_the_cells_of_a_call_done(
+    results: RunResults, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = results.stores[0].root
     (card,) = (root.parent / "cache" / ARRAYS).glob("*/ours.yaml")
     settings = [f"{key}={'null' if value is None else value}" for key, value in SETTINGS.items()]
@@ -129,7 +133,7 @@ def test_the_command_line_finds_the_cells_of_a_call_done(results: Results, capsy
     assert "to do: 0 of 2 cells" in capsys.readouterr().out
 
 
-def test_a_call_leaves_the_process_as_it_was(judge: Callable[..., Results], network: nn.Module) -> None:
+def test_a_call_leaves_the_process_as_it_was(judge: Callable[..., RunResults], network: nn.Module) -> None:
     network.train()
     before = os.getcwd(), list(sys.argv), torch.get_num_threads(), torch.random.get_rng_state().tolist()
     judge({"mine": network})
@@ -137,8 +141,8 @@ def test_a_call_leaves_the_process_as_it_was(judge: Callable[..., Results], netw
     assert network.training
 
 
-def test_a_call_in_another_thread_works(judge: Callable[..., Results]) -> None:
-    made: list[Results] = []
+def test_a_call_in_another_thread_works(judge: Callable[..., RunResults]) -> None:
+    made: list[RunResults] = []
     thread = threading.Thread(target=lambda: made.append(judge({"spread": spread})))
     thread.start()
     thread.join()
@@ -179,7 +183,7 @@ class Positioned(nn.Module):
     ],
 )  # fmt: skip
 def test_what_cannot_be_judged_is_one_line_before_any_work(
-    encoders: Any, changes: Any, words: str, judge: Callable[..., Results], tmp_path: Path
+    encoders: Any, changes: Any, words: str, judge: Callable[..., RunResults], tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=words) as raised:
         judge(encoders, results=tmp_path / "runs", **changes)
@@ -243,7 +247,7 @@ def test_every_public_name_is_there() -> None:
 
 @pytest.mark.parametrize("name", [name for name in ecg.__all__ if name != "__version__"])
 def test_the_example_of_a_public_name_runs(
-    name: str, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, results: RunResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(results.stores[0].root, "runs")
