@@ -67,7 +67,7 @@ def audit(
     *,
     pretrain: str,
     tested: Sequence[str],
-    joined: Mapping[str, Ints] | None = None,
+    joined: Mapping[str, Ints],
 ) -> list[Finding]:
     """Audit datasets under their tasks, given by name; `pretrain` is pretrained on, `tested` are scored.
 
@@ -78,7 +78,7 @@ def audit(
     of_digest: dict[str, list[Recorded]] = {}
     outlines: dict[str, tuple[int, ...]] = {}  # digest -> outline
     datasets: set[str] = set()
-    trained = {name: set(numbers.tolist()) for name, numbers in (joined or {}).items()}
+    trained = {name: set(numbers.tolist()) for name, numbers in joined.items()}
     in_parts = {columns[name].data.dataset_name for name in tested if columns[name].is_cross_validated}
     crossfitted = in_parts.intersection(pretrain.split(JOIN))
     for name, column in columns.items():

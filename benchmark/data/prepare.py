@@ -196,9 +196,7 @@ def prepare(
     return open_prepared(folder)
 
 
-def cached(
-    dataset: Dataset, cache: Path, listing: Listing | None, segmentation: Segmentation = HEARTBEATS
-) -> Prepared | None:
+def cached(dataset: Dataset, cache: Path, listing: Listing | None, segmentation: Segmentation) -> Prepared | None:
     """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed."""
     with suppress(FileNotFoundError):
         return open_prepared(cache / cache_key(dataset, listing, segmentation))

@@ -68,17 +68,16 @@ class Trials:
     scale: Scale | None = None
     """Mean and deviation that standardise the windows when they are read; None: they are not standardised."""
 
-    def take(self, trial: Ints, first: Ints | int = 0, windows: int = 1) -> Halves:
-        """Return (n, windows * S, 12) consecutive samples of numbered pseudo-trials, each from its given sample on."""
-        length = windows * self.window
+    def take(self, trial: Ints, first: Ints | int = 0) -> Halves:
+        """Return windows (n, S, 12) of numbered pseudo-trials, each from its given sample on."""
         start = self.start[trial] + first
         begin = 0
-        taken = np.empty((len(start), length, len(LEADS)), np.float16)
+        taken = np.empty((len(start), self.window, len(LEADS)), np.float16)
         for samples in self.maps:
             inside = (start >= begin) & (start < begin + max(len(samples), 1))  # (n,)
             if inside.any():
-                stretches = sliding_window_view(samples, (length, len(LEADS)))[:, 0]  # (stretches, length, 12)
-                taken[inside] = stretches[start[inside] - begin]
+                windows = sliding_window_view(samples, (self.window, len(LEADS)))[:, 0]  # (windows, S, 12)
+                taken[inside] = windows[start[inside] - begin]
             begin += len(samples)
         return taken if self.scale is None else self.scale.applied(taken)
 

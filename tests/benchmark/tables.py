@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchmark.data.datasets.base import Entry
+from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.prepare import Prepared
 from benchmark.data.recordings import RecordingTable, table_of
+from benchmark.data.trials import Trials
+from benchmark.results.arrays import Halves, Ints
 
 
 def rows_of(recordings: RecordingTable) -> list[Entry]:
@@ -30,6 +32,12 @@ def with_cells(data: Prepared, **columns: Sequence[Any]) -> Prepared:
     for name, cells in columns.items():
         rows = [replace(row, **{name: cell}) for row, cell in zip(rows, cells, strict=True)]
     return replace(data, listed=table_of([*rows, *rows_of(data.skipped)]))
+
+
+def whole_trials(trials: Trials, numbers: Ints) -> Halves:
+    """(n, P * S, 12) numbered pseudo-trials."""
+    windows = trials.windows(trials.windows_in(numbers))  # (n * P, S, 12)
+    return windows.reshape(len(numbers), trials.per_trial * trials.window, len(LEADS))
 
 
 def with_skipped(data: Prepared, skipped: Sequence[Entry]) -> Prepared:

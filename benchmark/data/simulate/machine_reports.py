@@ -41,7 +41,7 @@ REMARKS = {row["line"]: float(row["remark"]) for row in rows_beside(__file__, "m
 """Line -> share of all ECGs with it, independent of the simulated findings."""
 
 
-def machine_report(diagnoses: tuple[str, ...], rate: float, rng: Generator, errors: float = 1.0) -> list[str]:
+def machine_report(diagnoses: tuple[str, ...], rate: float, rng: Generator, errors: float) -> list[str]:
     """Draw the report lines of a recording with these diagnoses and so many beats per minute.
 
     errors: scale of the rates of errors and uncertain wordings: 0 none, 1 as published, larger up to always wrong.

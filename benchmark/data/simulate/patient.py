@@ -238,7 +238,7 @@ def draw_conditions(rng: Generator, population: Population) -> tuple[str, ...]:
     return tuple(conditions)
 
 
-def diseased(patient: Anatomy, names: tuple[str, ...], scale: float = 1.0) -> Heart:
+def diseased(patient: Anatomy, names: tuple[str, ...], scale: float) -> Heart:
     """Change a patient's healthy heart by diagnoses, as `check_diagnoses` allows them.
 
     scale: of all changes of a beat's shape, as in `interpolate`.

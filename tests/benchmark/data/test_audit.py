@@ -70,7 +70,7 @@ def findings(*data: Prepared, pretrain: str = "mimic-iv-ecg", tested: Sequence[s
     by_name = {one.name: one for one in data}
     labelled = [one.name for one in data if one.classes]
     columns = {name: Column(one, PAPER) for name, one in by_name.items()}
-    return audit(columns, pretrain=pretrain, tested=labelled if tested is None else tested)
+    return audit(columns, pretrain=pretrain, tested=labelled if tested is None else tested, joined={})
 
 
 def graded(*data: Prepared, **run: Any) -> list[tuple[str, str]]:
@@ -295,6 +295,6 @@ def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Any, cl
     """As where most recordings have several labels and one class counts for them."""
     entries = [Entry(f"r{number:02}", f"p{number}", "", item) for number, item in enumerate(classes)]
     column = Column(prepared("chapman", entries), replace(PAPER, labels=labels))
-    result = audit({"chapman": column}, pretrain="", tested=["chapman"])
+    result = audit({"chapman": column}, pretrain="", tested=["chapman"], joined={})
     assert result[0].severity == "fatal"
     assert re.match(text, result[0].text)

@@ -26,7 +26,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
 from benchmark.data.trials import Scale, Trials, scale_of, trials_of
 from tests.benchmark.data.corpora import batch_of, corpus_in_memory
-from tests.benchmark.tables import table, with_cells
+from tests.benchmark.tables import table, whole_trials, with_cells
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -54,7 +54,7 @@ def whole(prepared: Prepared) -> Prepared:
 
 def every(trials: Trials) -> np.ndarray[Any, Any]:
     """(T, P * S, 12)"""
-    return trials.take(np.arange(len(trials.start)), windows=trials.per_trial)
+    return whole_trials(trials, np.arange(len(trials.start)))
 
 
 def test_consecutive_beats_of_one_recording_make_a_trial(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:

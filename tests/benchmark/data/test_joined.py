@@ -24,7 +24,7 @@ from benchmark.data.splits import TaskSpec
 from benchmark.data.tasks import named_tasks, of_task
 from benchmark.data.trials import scale_of
 from benchmark.run.datasets import audit_run, joins_of, names_of, untested, with_columns
-from tests.benchmark.tables import rows_of
+from tests.benchmark.tables import rows_of, whole_trials
 
 SPEC = TaskSpec(2, "single", "paper")
 CPU = torch.device("cpu")
@@ -49,8 +49,9 @@ def test_pseudo_trials_are_those_of_the_datasets_end_to_end(members: list[Member
     assert corpus.recording.tolist() == [0, 0, 1, 2, 3, 3]
     assert corpus.patient.tolist() == [1, 1, 1, 2, 3, 3]
     alone = [corpus_of(Column(replace(data, classes=()), SPEC), CPU) for data, _ in members]
-    expected = [*alone[0].trials.take(np.array([0, 1, 4]), windows=2), *alone[1].trials.take(np.arange(3), windows=2)]
-    np.testing.assert_array_equal(corpus.trials.take(corpus.chosen, windows=2), expected)
+    chosen = np.array([0, 1, 4]), np.arange(3)
+    expected = np.concatenate([whole_trials(one.trials, part) for one, part in zip(alone, chosen, strict=True)])
+    np.testing.assert_array_equal(whole_trials(corpus.trials, corpus.chosen), expected)
     windows = corpus.trials.take(np.array([5, 0, 3]), np.array([7, 300, 0]))
     np.testing.assert_array_equal(windows, [expected[5][7:307], expected[0][300:], expected[3][:300]])
 

@@ -93,7 +93,7 @@ def test_windows_lie_recording_after_recording(dataset: CPSC2018, cache: Path, s
 def test_a_warm_cache_is_read_until_a_file_changes(
     dataset: CPSC2018, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cached(dataset, cache, dataset.listing()) is None
+    assert cached(dataset, cache, dataset.listing(), HEARTBEATS) is None
     first = prepare(dataset, cache, workers=1)
     with monkeypatch.context() as patch:
         patch.delattr(WFDBFolder, "read")
@@ -102,7 +102,7 @@ def test_a_warm_cache_is_read_until_a_file_changes(
         assert prepare(copy, cache, workers=1).folder == first.folder
     for path in dataset.root.rglob("A0001.hea"):
         os.utime(path, (2, 2))
-    assert cached(dataset, cache, dataset.listing()) is None
+    assert cached(dataset, cache, dataset.listing(), HEARTBEATS) is None
     again = prepare(dataset, cache, workers=1)
     assert (again.folder == first.folder, again.fingerprint) == (False, first.fingerprint)
 
@@ -204,7 +204,7 @@ def test_a_simulated_dataset_is_drawn_once(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(SimulatedDataset, "listing", None)
     monkeypatch.setattr(SimulatedDataset, "read", None)
     assert same(prepare(cohort(), tmp_path, workers=1), prepared)
-    assert cached(cohort(noise=0.5), tmp_path, key_listing(cohort())) is None
+    assert cached(cohort(noise=0.5), tmp_path, key_listing(cohort()), HEARTBEATS) is None
 
 
 def test_an_interrupted_preparation_leaves_nothing_behind(dataset: CPSC2018, tmp_path: Path):

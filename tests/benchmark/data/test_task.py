@@ -23,7 +23,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.data.splits import Labels, Protocol, TaskSpec
 from benchmark.data.task import ProbeWindows, Task, probe_windows, sides_for_tasks, task_on
 from benchmark.data.trials import Scale, scale_of, trials_of
-from tests.benchmark.tables import with_cells, with_skipped
+from tests.benchmark.tables import whole_trials, with_cells, with_skipped
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -117,7 +117,7 @@ def look(prepared: Prepared, corpus: str = "mimic-iv-ecg") -> ProbeWindows:
 def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> list[bytes]:
     """The windows of some recordings, by content."""
     table = trials_of(prepared, 6)
-    chosen = table.take(np.flatnonzero(np.isin(table.recording, recordings)), windows=6)
+    chosen = whole_trials(table, np.flatnonzero(np.isin(table.recording, recordings)))
     return [window.tobytes() for window in chosen.reshape(-1, 300, 12)]
 
 
@@ -238,7 +238,7 @@ def test_a_corpus_is_standardised_by_itself(whole: Prepared) -> None:
     corpus = corpus_of(Column(replace(prepared, classes=()), replace(spec, per_trial=4)), CPU)
     used = np.concatenate([prepared.windows[a : a + 1000] for a in prepared.recordings.first_window[[0, 2, 4, 5]]])
     np.testing.assert_allclose(corpus.trials.scale, (used.astype(float).mean(), used.astype(float).std()), rtol=1e-9)
-    np.testing.assert_allclose(corpus.trials.take(corpus.chosen, windows=4).mean(dtype=float), 0.0, atol=1e-3)
+    np.testing.assert_allclose(whole_trials(corpus.trials, corpus.chosen).mean(dtype=float), 0.0, atol=1e-3)
 
 
 def test_absent_leads_are_zero_on_every_side(whole: Prepared) -> None:

@@ -26,6 +26,7 @@ from methods.encoders import get_encoder
 from tests.basic import BASIC
 from tests.benchmark.embedding.exported import RATE, export_encoder, recording
 from tests.benchmark.small_cohorts import small_cohort
+from tests.benchmark.tables import whole_trials
 from tests.benchmark.tasks import make_task
 
 
@@ -52,7 +53,7 @@ def test_windows_are_those_of_the_prepared_dataset_to_the_bit(
         0
     ]
     for number, windows in enumerate(windows_of):
-        expected = every.take(np.flatnonzero(every.recording == number), windows=6).reshape(-1, 300, len(LEADS))
+        expected = whole_trials(every, np.flatnonzero(every.recording == number)).reshape(-1, 300, len(LEADS))
         assert np.array_equal(windows, expected)
     assert sum(map(bool, map(len, windows_of))) > len(windows_of) / 2
 
