@@ -178,14 +178,6 @@ def entries_of(rows: Iterable[str], style: FigureStyle, line: Literal["-", "--",
     return entries
 
 
-def level_entries(rows: Iterable[str], style: FigureStyle) -> list[Line2D]:
-    """Make the entries of rows that are dashed lines without a marker, in the order of the tables."""
-    entries = entries_of(rows, style, "--")
-    for entry in entries:
-        entry.set_marker("")
-    return entries
-
-
 def errors(lines: pd.DataFrame, end: str = "") -> NDArray[np.float64]:
     """Return the lengths of intervals below and above their means in percent, (2, n). end: of the columns' names."""
     mean = lines[f"mean{end}"]

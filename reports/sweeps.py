@@ -30,13 +30,13 @@ from reports.figures import (
     around,
     entries_of,
     errors,
-    level_entries,
     panels,
     save,
     style_of,
     unit_and_seeds,
 )
 from reports.layouts import role_of
+from reports.looks import Look
 from reports.results import Record, Run, mean_over_subsets
 from reports.words import labels_text
 
@@ -122,12 +122,12 @@ def sweep_panels(
     others = frame[is_other]
     swept_entry = Line2D([], [], color=look.hue, marker=look.marker, label=style.rows.get(method, method))
     labels = (hyperparameter, f"{METRICS[style.plan.headline.curve].title} (%; higher: better)")
-    canvas, axes = panels(len(groups), 1.8, [swept_entry, *level_entries(others["variant"], style)], labels)
+    canvas, axes = panels(len(groups), 1.8, [swept_entry, *entries_of(others["variant"], style, "--")], labels)
     for (identity, group), panel in zip(groups, axes, strict=True):
         ratio, dataset = cast(tuple[float, str], identity)
         beside = others[(others["ratio"] == ratio) & (others["dataset"] == dataset)]
         for row, mean in beside.groupby("variant", sort=False)["value"].mean().items():
-            panel.axhline(100 * mean, linestyle="--", color=style.looks[str(row)].hue, zorder=1)
+            draw_level(panel, 100 * mean, style.looks[str(row)])
         swept = 100 * group.groupby("variant")["value"].agg(["mean", "std"]).reindex(order)
         deviation = swept["std"].fillna(0)
         panel.errorbar(range(len(order)), swept["mean"], yerr=deviation, color=look.hue, marker=look.marker)
@@ -150,15 +150,20 @@ def budget_panels(points: pd.DataFrame, levels: pd.DataFrame, style: FigureStyle
     levels = levels[is_level]
     metric = METRICS[style.plan.headline.curve]
     shares = points["ratio"].unique().tolist()
-    entries = [*entries_of(methods, style, "-"), *level_entries(levels["variant"], style)]
+    entries = [*entries_of(methods, style, "-"), *entries_of(levels["variant"], style, "--")]
     labels = ("updates of the pretraining", f"{metric.title}, mean over the datasets (%)")
     canvas, axes = panels(len(shares), 2.6, entries, labels)
     for share, panel in zip(shares, axes, strict=True):
         for row in levels[levels["ratio"] == share].to_dict("records"):
-            panel.axhline(100 * row["mean"], color=style.looks[row["variant"]].hue, linestyle="--", zorder=1)
+            draw_level(panel, 100 * row["mean"], style.looks[row["variant"]])
         draw_lines(panel, points[points["ratio"] == share], methods, style)
         panel.set_title(labels_text(share))
     return canvas
+
+
+def draw_level(panel: Axes, score: float, look: Look) -> None:
+    """Draw a score (%) that does not vary along the axis as a dashed line with the marker of its row at the right."""
+    panel.axhline(score, xmax=0.97, linestyle="--", color=look.hue, marker=look.marker, markevery=[1], zorder=1)
 
 
 def budget_points(swept: pd.DataFrame, pretrainings: Mapping[str, Mapping[str, Record]], plan: Plan) -> pd.DataFrame:
