@@ -22,6 +22,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
 
 from benchmark.cli.main import FAILED, OK
 from benchmark.config.load import read_yaml
@@ -84,35 +86,38 @@ def release_of(name: str, arguments: Namespace) -> Release:
 
 
 def new_session() -> requests.Session:
-    """Make a session that sends no credentials."""
+    """Make a session that sends no credentials and waits longer from try to try, or as long as the server asks."""
     session = requests.Session()
     session.auth = lambda request: request  # else requests takes those of ~/.netrc
     session.headers.update({"User-Agent": "ecg-pretrain-bench (data download)", "Accept-Encoding": "identity"})
+    retry = Retry(
+        TRIES - 1,
+        backoff_factor=BACKOFF,
+        backoff_max=MAX_WAIT,
+        retry_after_max=MAX_WAIT,
+        status_forcelist=BUSY,
+        raise_on_status=False,
+    )
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, HTTPAdapter(pool_maxsize=CONNECTIONS, max_retries=retry))
     return session
 
 
 def fetch(session: requests.Session, url: str, target: Path, digest: str = "") -> str:
     """Download a file and compare it with its SHA-256, '' for none; return '' or why it is not there.
 
-    A body that breaks off or is wrong is fetched again, after a wait that doubles, or that a busy server asks for.
+    A body that breaks off or is wrong is fetched again.
     """
     part = target.with_name(f"{target.name}.part")
     reason = ""
-    wait = 0.0
     part.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(TRIES):
-        time.sleep(min(MAX_WAIT, wait))
-        wait = BACKOFF * 2**attempt
+        time.sleep(min(MAX_WAIT, BACKOFF * 2**attempt) if attempt else 0)
         content = hashlib.sha256()
         try:
             with session.get(url, stream=True, timeout=TIMEOUT) as response, open(part, "wb") as file:
-                reason = f"{response.status_code} {response.reason}"
-                if response.status_code in BUSY:
-                    retry_after = response.headers.get("Retry-After", "")
-                    wait = float(retry_after) if retry_after.isdecimal() else wait
-                    continue
                 if not response.ok:
-                    return reason
+                    return f"{response.status_code} {response.reason}"
                 for piece in response.iter_content(CHUNK):
                     content.update(piece)
                     file.write(piece)
