@@ -81,6 +81,12 @@ class Pretraining:
         return self.method.trains or STATISTICS in self.content
 
     @property
+    def passes(self) -> float:
+        """Encoder passes of each window pair over all epochs, as long as it takes; 0 where nothing is trained."""
+        epochs: int = self.content.get("epochs", 0)
+        return epochs * self.method.encoder_passes
+
+    @property
     def trained_name(self) -> str:
         """Name of the method, with its encoder where there are several: what the time of an update depends on."""
         return name_on(self.method.name, self.variant.encoder)

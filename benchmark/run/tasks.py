@@ -107,7 +107,7 @@ class Work:
                 others.append(job)
             else:
                 first[cells[0].evaluation] = job
-        pretrainings = sorted(self.pretrainings, key=lambda one: (one.key in trained, -one.method.encoder_passes))
+        pretrainings = sorted(self.pretrainings, key=lambda one: (one.key in trained, -one.passes))
         jobs = [Job((pretraining,)) for pretraining in pretrainings]
         untrained = len(jobs) - len(trained)
         return [*jobs[:untrained], *first.values(), *jobs[untrained:], *others]

@@ -100,9 +100,10 @@ def test_a_job_of_each_evaluation_that_waits_for_no_training_comes_before_what_t
 
 
 def test_the_longest_pretrainings_come_first(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
-    config = small_config(BASE | {"methods": ["pmq", "byol", "comet"], "ratios": [0.1, 0.5], "seeds": [41]})
+    swept = {"sweeps": {"pmq": {"pretrain.epochs": [40]}}}
+    config = small_config(BASE | swept | {"methods": ["pmq", "byol", "comet"], "ratios": [0.1, 0.5], "seeds": [41]})
     names = [job.parts[0].name for job in Bench(config, cohorts, Store(tmp_path / "runs")).missing().jobs]
-    assert [name.split()[0] for name in names[:3]] == ["comet", "byol", "pmq"]
+    assert [name.split()[0] for name in names[:4]] == ["pmq:pretrain.epochs=40", "comet", "byol", "pmq"]
 
 
 def test_the_largest_label_shares_of_a_dataset_come_first(
