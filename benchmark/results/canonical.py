@@ -15,8 +15,13 @@ from contextlib import suppress
 
 BYTES = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 """Bytes as Python writes them into a text."""
-UNSEEN = "Cf"
-"""Category of signs of no width, e.g. the soft hyphen."""
+UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Signs of no width, e.g. the soft hyphen and what chooses between forms of the letter ahead."""
+LOOK_ALIKE = str.maketrans("\u2010\u2012\u2013\u2212\u2019", "----'")
+"""Hyphens and the apostrophe of typesetting -> those of a keyboard."""
 WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
 SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+", re.ASCII | re.IGNORECASE)
 NOT_STATED = re.compile(
@@ -58,11 +63,13 @@ def bytes_of(written: str) -> bytes | None:
 
 
 def text(written: str | bytes) -> str:
-    """Return a text in composed letters (NFC) without signs of no width and outer blanks, inner ones one blank each."""
+    """Return a text in composed letters of one width (NFKC) with the hyphens of a keyboard.
+
+    Signs of no width and outer blanks are left out, inner blanks are one each.
+    """
     line = decoded(written)
     if not line.isascii():
-        seen = [sign for sign in line if unicodedata.category(sign) != UNSEEN]
-        line = unicodedata.normalize("NFC", "".join(seen))
+        line = unicodedata.normalize("NFKC", UNSEEN.sub("", line)).translate(LOOK_ALIKE)
     return " ".join(line.split())
 
 
