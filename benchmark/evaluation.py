@@ -167,7 +167,7 @@ def run(arguments: Namespace) -> RunResults:
     if failures:
         first = next(iter(whole.failures.values())).line
         warnings.warn(f"{failures} tasks failed, the first: {first}; the same call tries them again", stacklevel=3)
-    return RunResults.of(whole, RECORDING)
+    return RunResults.from_run(whole, RECORDING)
 
 
 def row_of(

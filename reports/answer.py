@@ -156,7 +156,7 @@ class RunResults(Results, Run):
     unit: str = ""
 
     @classmethod
-    def of(cls, run: Run, unit: str = "") -> Self:
+    def from_run(cls, run: Run, unit: str = "") -> Self:
         """Return a run as results, scored per `unit`; '' for that of the run's protocol (paper, strict)."""
         fields = {name: getattr(run, name) for name in Run.__dataclass_fields__}
         default = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
@@ -192,4 +192,4 @@ def load(sources: str | Path | Sequence[str | Path], unit: str = "") -> RunResul
     >>> load_results("runs").scores["metric"].unique().tolist()
     ['acc', 'auroc', 'balanced_accuracy', 'f1', 'f1_chosen']
     """
-    return RunResults.of(load_run(sources), unit)
+    return RunResults.from_run(load_run(sources), unit)

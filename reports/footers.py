@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import METRICS, has_both_signs, has_one_patient
-from benchmark.results.names import LEADS, OVERALL, is_frozen, numbers, sources
+from benchmark.results.names import LEADS, OVERALL, counted, is_frozen, numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import (
     DETECTABLE,
@@ -33,7 +33,6 @@ from reports.words import (
     ONE_PATIENT,
     and_text,
     cell_names,
-    counted,
     labels_text,
     ratio_text,
     replicates_text,

@@ -83,7 +83,8 @@ def on_lines(titles: Mapping[str, str]) -> dict[str, str]:
 
 def drawable(titles: Mapping[str, str]) -> dict[str, str]:
     """Return titles by name, and the name in place of one that lacks a letter in the font of the figures."""
-    return {name: title if is_drawable(title) else name for name, title in titles.items()}
+    letters = letters_of_font()
+    return {name: title if letters.issuperset(map(ord, title)) else name for name, title in titles.items()}
 
 
 @cache
@@ -91,8 +92,3 @@ def letters_of_font() -> frozenset[int]:
     """Read the letters that the font of the figures can draw, as code points."""
     font = get_font(findfont(FontProperties()))
     return frozenset(font.get_charmap())
-
-
-def is_drawable(text: str) -> bool:
-    """Tell whether the font of the figures has every letter of a text."""
-    return {ord(letter) for letter in text} <= letters_of_font()

@@ -27,7 +27,7 @@ from reports.answer import Results
 from reports.build import TestedTables
 from reports.columns import ScoreColumn
 from reports.comparison import comparison_of
-from reports.inference import POWER, TableStatistics, intervals, judged, pairwise
+from reports.inference import POWER, TableStatistics, intervals, judged, pairwise, total_of
 from reports.jackknife import JACKKNIFED, leave_one_out, with_contributions
 from reports.layouts import Layout
 from reports.predictions import (
@@ -62,7 +62,19 @@ class ComparedPredictions(Results):
     """Titles of the models alone."""
     scored: Table
     statistics: TableStatistics
+    seeds: Sequence[str]
+    """Seeds of the models, in the order of the scores of a column."""
     unit: str = RECORDING
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """One line per score of a trained model: variant, metric, seed and value in [0, 1]."""
+        lines = []
+        for column in self.statistics.columns:
+            for row, blocks in column.rows.items():
+                lines += [(row, column.metric, *score) for score in zip(self.seeds, total_of(blocks), strict=True)]
+        scores = pd.DataFrame(lines, columns=["variant", "metric", "seed", "value"])
+        return scores.query("metric != @OVERALL").dropna(ignore_index=True)
 
     @cached_property
     def tested(self) -> TestedTables:
@@ -92,8 +104,8 @@ def compare_predictions(predictions: pd.DataFrame, further: Sequence[str] = ()) 
 
     >>> lines = [("r1", "p1", 0, 0.1, "ours"), ("r2", "p2", 1, 0.8, "ours"), ("r3", "p3", 1, 0.6, "ours")]
     >>> columns = ["recording", "patient", "label", "score", "model"]
-    >>> scores = compare_predictions(pd.DataFrame(lines, columns=columns)).intervals()
-    >>> float(scores.set_index("metric").at["auroc", "mean"])
+    >>> scores = compare_predictions(pd.DataFrame(lines, columns=columns)).scores
+    >>> float(scores.set_index("metric").at["auroc", "value"])
     1.0
     """
     written = predictions.reset_index(drop=True)
@@ -144,7 +156,8 @@ def results_of(
     layout = Layout(PREDICTIONS, "", "", tuple(models), tuple(shown), (), HEADLINE)
     limits = " ".join(difference_notes(runs, statistics.pairs))
     plan = Plan(digest(models), {"protocol": "strict"}, dict(zip(models, models, strict=True)), {}, {})
-    return ComparedPredictions(plan, table_of(layout, statistics, limits, notes), statistics)
+    seeds = list(dict.fromkeys(run.seed for run in runs))
+    return ComparedPredictions(plan, table_of(layout, statistics, limits, notes), statistics, seeds)
 
 
 def table_of(layout: Layout, statistics: TableStatistics, limits: str, notes: Sequence[str]) -> Table:

@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS
-from benchmark.results.names import HEARTBEAT, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, is_frozen
+from benchmark.results.names import HEARTBEAT, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, counted, is_frozen
 from benchmark.results.store import PlannedCell, Row
 from reports.results import Run, values_of
-from reports.words import counted
 
 CLAIMED, RESCORED, RERUN = "claimed", "re-scored", "re-run"
 MOST_POINTS = {(False, True): 0.2, (False, False): 1.3, (True, True): 4.2, (True, False): 10.4}
@@ -39,16 +38,12 @@ def marks_of(here: Run, others: Sequence[Run]) -> dict[tuple[str, str], str]:
         for cell in brought_by(theirs, here):
             reference = alike.get((cell.dataset, cell.ratio, cell.seed, cell.subset))
             is_checked = reference and is_tested_alike(here, reference, theirs, cell.key)
+            row = cell.evaluation, cell.variant
             if is_checked and has_its_scores(theirs, cell.key):
-                marks.setdefault(row_of(cell), RESCORED)
+                marks.setdefault(row, RESCORED)
             else:
-                marks[row_of(cell)] = CLAIMED
+                marks[row] = CLAIMED
     return marks
-
-
-def row_of(cell: PlannedCell) -> tuple[str, str]:
-    """Return what names a row in the tables: evaluation and variant."""
-    return cell.evaluation, cell.variant
 
 
 def brought_by(theirs: Run, here: Run) -> list[PlannedCell]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import Headline
-from benchmark.results.names import LINEAR, OVERALL, is_untrained
+from benchmark.results.names import LINEAR, OVERALL, counted, is_untrained
 from benchmark.results.store import Plan
 from reports.comparison import among_methods
 from reports.inference import TableStatistics, baseline_claims, differences, median_detectable
@@ -17,7 +17,6 @@ from reports.layouts import Layout, role_of
 from reports.results import Run
 from reports.words import (
     and_text,
-    counted,
     labels_text,
     ratio_text,
     row_title,

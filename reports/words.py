@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.files import write_atomic
-from benchmark.results.names import HEARTBEAT, TFIDF, visible
+from benchmark.results.names import HEARTBEAT, TFIDF, counted, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.layouts import role_of
 from reports.results import Run
@@ -42,19 +42,9 @@ def unit_text(plan: Plan, unit: str) -> str:
     return unit
 
 
-def counted(number: int, noun: str) -> str:
-    """Return '1 seed' or '8 seeds'."""
-    return f"{number} {plural(number, noun)}"
-
-
-def plural(number: int, noun: str) -> str:
-    """Return 'seed' for one, else 'seeds'."""
-    return noun if number == 1 else f"{noun}s"
-
-
 def seeds_text(seeds: Collection[int]) -> str:
     """Return 'seeds 41 to 45', or 'seed 41'."""
-    return f"{plural(len(seeds), 'seed')} {seeds_named(seeds)}"
+    return f"seed{'s' * (len(seeds) != 1)} {seeds_named(seeds)}"
 
 
 def seeds_named(seeds: Collection[int]) -> str:

@@ -25,7 +25,7 @@ from benchmark.config.load import Folders
 from benchmark.data.audit import Finding, fact_lines, implausible, measured_beats, side_line
 from benchmark.data.column import column_of
 from benchmark.data.datasets import find_root
-from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable, counted, some
+from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable, some
 from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.joined import datasets_in
 from benchmark.data.prepare import Prepared
@@ -33,7 +33,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.data.tasks import of_task
 from benchmark.results.arrays import AnyFloats
 from benchmark.results.files import write_atomic
-from benchmark.results.names import LEADS
+from benchmark.results.names import LEADS, counted
 from benchmark.run.datasets import audit_of, locate, names_of, patients_of, prepare_data
 from benchmark.screen import Console, note
 

@@ -17,13 +17,13 @@ from benchmark.cli.main import OK, USAGE, Request
 from benchmark.cli.refusals import are_refused, select_keys
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
-from benchmark.data.datasets.base import Dataset, DatasetError, counted
+from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.joined import JOIN, datasets_in
 from benchmark.data.prepare import Prepared, cached, key_listing, unprepared
 from benchmark.data.segments import Segmentation
 from benchmark.data.tasks import of_task
 from benchmark.machine import Machine
-from benchmark.results.names import CANDIDATE, RETRIEVAL
+from benchmark.results.names import CANDIDATE, RETRIEVAL, counted
 from benchmark.results.references import short_text
 from benchmark.results.store import Store
 from benchmark.run.costs import estimated_updates

@@ -10,9 +10,9 @@ from benchmark.cli.main import FOLDS
 from benchmark.config.config import Config
 from benchmark.data.audit import size_of_test
 from benchmark.data.column import Column, column_of
-from benchmark.data.datasets.base import counted
 from benchmark.data.prepare import Prepared
 from benchmark.results.metrics import HEADLINES
+from benchmark.results.names import counted
 from benchmark.run.crossfit import crossfitted
 
 

@@ -23,7 +23,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_card
 from benchmark.data.column import Column
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable, counted
+from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable
 from benchmark.data.datasets.card import (
     PATIENT,
     QUESTION,
@@ -50,7 +50,7 @@ from benchmark.data.prepare import unprepared
 from benchmark.data.splits import Labels, TaskSpec
 from benchmark.results.canonical import alike, identifier, is_shortened, spellings, states_nothing, truth
 from benchmark.results.files import write_atomic
-from benchmark.results.names import command
+from benchmark.results.names import command, counted
 from benchmark.results.sheets import read_cells
 from benchmark.screen import Console, note
 

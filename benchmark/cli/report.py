@@ -80,7 +80,7 @@ def write_tables(arguments: Namespace, sources: Sequence[str], console: Console)
     unit = None if arguments.unit == "both" else arguments.unit
     results = runs[0]
     if arguments.verify:
-        results = RunResults.of(results).verify(arguments.verify, arguments.out / AGAIN)
+        results = RunResults.from_run(results).verify(arguments.verify, arguments.out / AGAIN)
     if arguments.compare:
         show_comparison(compare(results, runs[1], unit), arguments.out, console)
     elif arguments.beside:

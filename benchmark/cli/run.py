@@ -17,7 +17,7 @@ from benchmark.cli.dry_run import dry_run
 from benchmark.cli.main import FAILED, OK, USAGE, Request, config_of, folders_of, machine_of
 from benchmark.cli.refusals import are_refused, in_use, select_keys
 from benchmark.config.errors import ConfigError
-from benchmark.data.datasets.base import Dataset, counted
+from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
 from benchmark.results.files import (
@@ -30,7 +30,7 @@ from benchmark.results.files import (
     remove_stale,
     write_atomic,
 )
-from benchmark.results.names import RECORD_FILE, command
+from benchmark.results.names import RECORD_FILE, command, counted
 from benchmark.results.store import Failure, Plan, Store
 from benchmark.run.datasets import (
     audit_run,

@@ -24,7 +24,7 @@ from benchmark.results.store import NoResults, Store
 from benchmark.screen import Console, note, open_console
 from methods import METHODS, get_method
 from reports.results import Run, run_of
-from reports.second_party import brought_by, mark_of_rerun, row_of
+from reports.second_party import brought_by, mark_of_rerun
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
@@ -69,7 +69,7 @@ def drawn(here: Run, theirs: Run, count: int, store: Store) -> dict[tuple[str, s
     for cell in brought_by(theirs, here):
         row = theirs.rows[cell.key]
         if not row.encoders or row.method in known:
-            rows.setdefault(row_of(cell), []).append(cell.key)
+            rows.setdefault((cell.evaluation, cell.variant), []).append(cell.key)
     for keys in rows.values():
         random.SystemRandom().shuffle(keys)  # nobody knows before which cells are drawn
         keys.sort(key=lambda key: key not in before)

@@ -18,12 +18,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from benchmark.data.column import SEVERAL_LABELS, Column, dealing_of
-from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
+from benchmark.data.datasets.base import Dataset, Entry, Unusable, grouped, some
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared, skip_summary
 from benchmark.data.signals import LIMB_LEADS, amplitude_of
 from benchmark.data.splits import SPLIT_SEED, Part, Split
 from benchmark.results.arrays import Doubles, Floats, Ints
+from benchmark.results.names import counted
 
 Severity = Literal["fatal", "leak", "warning"]
 IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})

@@ -73,6 +73,11 @@ def visible(text: str) -> str:
     return text.translate(VISIBLE)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return '1 seed' or '8 seeds'."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def unknown(noun: str, name: str, allowed: Collection[str]) -> str:
     """Return the message for an unknown name: the nearest in any capitals, else the first that contains it; all."""
     small = {known.lower(): known for known in allowed}

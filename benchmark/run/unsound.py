@@ -8,10 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmark.data.damage import Span, spans_of
-from benchmark.data.datasets.base import counted
 from benchmark.data.prepare import Prepared
 from benchmark.results.files import Damaged, write_atomic
-from benchmark.results.names import HEALTH_AGAIN, RECORD_FILE, WEIGHTS, WINDOWS_SHA256
+from benchmark.results.names import HEALTH_AGAIN, RECORD_FILE, WEIGHTS, WINDOWS_SHA256, counted
 from benchmark.results.store import Store, read_record_file, record_bytes
 from benchmark.run.grid import Grid
 from benchmark.training.checkpoint import CHECKPOINT

@@ -274,6 +274,9 @@ def test_a_frame_is_compared_as_its_file(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "scores.csv", index=False)
     compared = compare_predictions(frame)
     pd.testing.assert_frame_equal(compared.pairs(), second_opinion(tmp_path / "scores.csv").pairs())
+    means = compared.scores.groupby(["variant", "metric"])["value"].mean()
+    intervals = compared.intervals().query("metric != 'overall'")
+    pd.testing.assert_series_equal(means, intervals.groupby(["variant", "metric"])["mean"].first(), check_names=False)
     assert compared.verdict()[0].startswith("AUROC, differences in points: ")
     assert compared.figure().get_title() == "All recordings"
     assert "ours" in compared.table().to_html()

@@ -65,11 +65,6 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:EXAMPLES]) + more
 
 
-def counted(count: int, word: str) -> str:
-    """Return '1 recording' or '3 recordings'."""
-    return f"{count} {word}{'s' * (count != 1)}"
-
-
 @dataclass(frozen=True)
 class Entry:
     """A row of the table of recordings: what the dataset's tables say of one, then what its signal says."""

@@ -8,7 +8,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmark.data.datasets.base import counted, grouped, some
+from benchmark.data.datasets.base import grouped, some
+from benchmark.results.names import counted
 
 LOCK = "~$"
 """Beginning of the names of Excel's marks of open files."""
