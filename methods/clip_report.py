@@ -37,6 +37,10 @@ def clip_loss(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
     return 2 * symmetric_info_nce(unit_length(z1), unit_length(z2), temperature)
 
 
+uma_loss = clip_loss
+"""Uni-modal alignment: the same of two views of the ECG; z1, z2: (B, K), normalised there."""
+
+
 class ClipReport(PretrainMethod):
     """Cross-modal and uni-modal alignment."""
 
@@ -60,5 +64,5 @@ class ClipReport(PretrainMethod):
         latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
         ecg, z1, z2 = self.ecg_projection(pooled), *latent  # (B, K) each
         cma = clip_loss(ecg, text, self.config.temperature)
-        uma = clip_loss(z1, z2, self.config.temperature)
+        uma = uma_loss(z1, z2, self.config.temperature)
         return cma + self.config.uma_weight * uma

@@ -71,6 +71,10 @@ class SimCLRConfig(SiameseConfig):
     """Layers of the projection head, without normalisation."""
 
 
+simclr_loss = nt_xent
+"""NT-Xent, mean over the 2B anchors (SimCLR, Eq. 1); z1, z2: (B, K), normalised there."""
+
+
 class SimCLR(Siamese):
     """Contrastive learning of two augmented views."""
 
@@ -81,8 +85,8 @@ class SimCLR(Siamese):
         return mlp_head(width, self.config.projection_layers)
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
-        """Compute NT-Xent, mean over the 2B anchors (SimCLR, Eq. 1)."""
-        return nt_xent(z1, z2, self.config.temperature)
+        """Compute NT-Xent of the two views."""
+        return simclr_loss(z1, z2, self.config.temperature)
 
 
 Weight = Annotated[float, Field(ge=0), Log(1.0, 50.0)]

@@ -167,6 +167,15 @@ def _of_all_leads(cleaned: Doubles) -> tuple[Ints, float]:
     return peaks, float(np.median(np.diff(peaks)))
 
 
+def pseudo_trials(signal: AnyFloats, fs: float, beats_per_trial: int) -> Floats:
+    """Make the normalised pseudo-trials of a recording (n, L): (T, beats_per_trial * 300, L), T = 0 if unusable."""
+    try:
+        windows = heartbeats(signal, fs).windows
+    except Unusable:
+        windows = np.zeros((0, WINDOW, signal.shape[1]), np.float32)
+    return normalise_trials(windows, beats_per_trial)
+
+
 def normalise_trials(windows: AnyFloats, per_trial: int) -> Floats:
     """Join consecutive windows (n, S, L) to (n // per_trial, per_trial * S, L); the rest is dropped.
 

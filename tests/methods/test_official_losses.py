@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from methods.clip_report import clip_loss
+from methods.clip_report import clip_loss, uma_loss
 from methods.clocs import cmsc_loss
 from methods.comet import observation_loss, patient_loss, sample_loss, trial_loss
 from methods.cpc import cpc_loss
@@ -21,7 +21,7 @@ from methods.jepa import jepa_loss
 from methods.moco import moco_loss
 from methods.pclr import nt_xent
 from methods.pmq_released import released_loss
-from methods.siamese import barlow_loss, simsiam_loss, vicreg_loss
+from methods.siamese import barlow_loss, simclr_loss, simsiam_loss, vicreg_loss
 from methods.ts2vec import hierarchical_loss
 
 Loss = Callable[..., Tensor]
@@ -58,13 +58,13 @@ def arrays(shared_reference: Path) -> dict[str, np.ndarray]:
 
 
 def total(ecg: Tensor, text: Tensor, z1: Tensor, z2: Tensor) -> Tensor:
-    return clip_loss(ecg, text, 0.07) + clip_loss(z1, z2, 0.07)
+    return clip_loss(ecg, text, 0.07) + uma_loss(z1, z2, 0.07)
 
 
 PAIR, SCALED = ("pair/a", "pair/b"), ("0.6 pair/a", "0.6 pair/b")
 MERL, UMA = ("merl/ecg", "merl/text"), ("merl/uma1", "merl/uma2")
 LOSSES: dict[str, tuple[Loss, tuple[str, ...]]] = {
-    **{f"ntxent_t{t}": (partial(nt_xent, temperature=t), PAIR) for t in (0.1, 0.5)},
+    **{f"ntxent_t{t}": (partial(simclr_loss, temperature=t), PAIR) for t in (0.1, 0.5)},
     **{f"barlow_lambda{w}": (partial(barlow_loss, off_diagonal_weight=w), PAIR) for w in (0.005, 0.05)},
     "vicreg_25_25_1_on_0.6x": (lambda a, b: vicreg_loss(a, b, 25, 25, 1), SCALED),
     "vicreg_10_5_2_on_0.6x": (lambda a, b: vicreg_loss(a, b, 10, 5, 2), SCALED),

@@ -116,8 +116,12 @@ class NamedTask:
         """Return indices into `classes`, ascending, by a recording's labels and codes; none where the task has none."""
         if self.of_code is None:
             return tuple(sorted(stated))
-        names = {self.of_code[code] for code in statements.splitlines() if code in self.of_code}
-        return tuple(sorted(map(self.classes.index, names)))
+        return tuple(sorted(map(self.classes.index, labels_of(statements.splitlines(), self.of_code))))
+
+
+def labels_of(codes: Iterable[str], of_code: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the classes that a recording's codes stand for, sorted; codes of no class are left out."""
+    return tuple(sorted({of_code[code] for code in codes if code in of_code}))
 
 
 @dataclass(frozen=True)

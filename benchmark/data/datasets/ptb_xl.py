@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from benchmark.data.datasets.base import NO_FOLD, DatasetError, Entry, Listing, NamedTask, Unusable, rows_beside
+from benchmark.data.datasets.base import labels_of as labels_of
 from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, patient_of, read_table
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 from benchmark.results.canonical import whole_number

@@ -20,7 +20,7 @@ from benchmark.data.heartbeats import (
     find_r_peaks,
     heartbeats,
     most_prominent,
-    normalise_trials,
+    pseudo_trials,
     resample,
     standardise,
 )
@@ -38,11 +38,12 @@ def test_authors_values(shared_reference: Path, shared_ecgs: Path, numbers: str,
         if reference[f"{record}/n_beats"] == 0:
             with pytest.raises(Unusable, match=f"median RR {reference[f'{record}/median_rr']:g} samples"):
                 heartbeats(recording.signal, recording.fs)
+            assert pseudo_trials(recording.signal, recording.fs, 6).shape == (0, 6 * WINDOW, 12)
             continue
         beats = heartbeats(recording.signal, recording.fs)
         assert len(beats.windows) == reference[f"{record}/n_beats"]
         assert beats.median_rr == reference[f"{record}/median_rr"]
-        trials = normalise_trials(beats.windows, 6)
+        trials = pseudo_trials(recording.signal, recording.fs, 6)
         assert len(trials) == reference[f"{record}/n_trials"]
         np.testing.assert_allclose(trials, reference[f"{record}/trials"], atol=1e-5, rtol=0)
 
