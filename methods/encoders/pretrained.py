@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -28,6 +27,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 from torch.nn.parameter import is_lazy
+from torch.overrides import TorchFunctionMode
 
 from methods.encoders.base import Encoder, EncoderConfig, Size
 
@@ -155,10 +155,11 @@ class PretrainedEncoder(Encoder):
         encoder = cls.new()
         if cls.is_twin:
             return encoder.eval()
-        initial = marked(encoder)
-        encoder.load()
+        mark(encoder)
+        with DrawnIsMissed():
+            encoder.load()
         encoder.eval()
-        refuse_missed(encoder, initial)
+        refuse_missed(encoder)
         return encoder
 
     def embed(self, x: Tensor) -> Tensor:
@@ -177,17 +178,24 @@ class PretrainedEncoder(Encoder):
 
 
 @torch.no_grad()
-def marked(encoder: PretrainedEncoder) -> dict[str, Tensor]:
-    """Overwrite the weights of a new encoder with NaN, by which those that `load` misses are known; returns the former.
+def mark(encoder: PretrainedEncoder) -> None:
+    """Overwrite the weights of a new encoder with NaN, by which those that `load` misses are known.
 
-    Weights are parameters and persistent buffers, e.g. the statistics of batch normalisation, by name. A buffer that is
-    not persistent is a constant of the code, as a table of positions.
+    Weights are parameters and persistent buffers, e.g. the statistics of batch normalisation. A buffer that is not
+    persistent is a constant of the code, as a table of positions.
     """
-    weights = {name: value for name, value in encoder.state_dict().items() if is_weight(value)}
-    initial = {name: value.clone() for name, value in weights.items()}
-    for value in weights.values():
-        value.fill_(torch.nan)
-    return initial
+    for weight in filter(is_weight, encoder.state_dict().values()):
+        weight.fill_(torch.nan)
+
+
+class DrawnIsMissed(TorchFunctionMode):
+    """Marks also what is drawn at random: the weights of a network that `load` makes itself."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **kwargs or {})
+        if function.__name__.endswith(("uniform_", "normal_")):
+            result.detach().fill_(torch.nan)
+        return result
 
 
 def is_weight(value: Any) -> bool:
@@ -196,24 +204,24 @@ def is_weight(value: Any) -> bool:
 
 
 @torch.no_grad()
-def refuse_missed(encoder: PretrainedEncoder, initial: Mapping[str, Tensor]) -> None:
+def refuse_missed(encoder: PretrainedEncoder) -> None:
     """Raise ValueError, with their names, for weights that `load` has not set and on which the features depend.
 
-    Others, e.g. those of a head that `encode` leaves out, get their initial values (`marked`) back.
+    Others, e.g. those of a head that `encode` leaves out, become zero.
     """
-    state = encoder.state_dict()
-    missed = [name for name in initial if name in state and state[name].isnan().any()]
+    weights = {name: value for name, value in encoder.state_dict().items() if is_weight(value)}
+    missed = [name for name, value in weights.items() if value.isnan().any()]
     if not missed:
         return
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, encoder.signals.samples, len(ORDER), generator=generator)  # (1, S, 12)
     marked_features = encoder.steps(encoder.embed(x))  # (1, 1, K)
     for name in missed:
-        state[name].copy_(torch.where(state[name].isnan(), initial[name], state[name]))
+        weights[name].masked_fill_(weights[name].isnan(), 0)
     if not torch.equal(encoder.steps(encoder.embed(x)), marked_features):
         names = ", ".join(missed[:NAMED]) + (" ..." if len(missed) > NAMED else "")
         raise ValueError(
-            f"{encoder.word()}: load() sets {len(initial) - len(missed)} of {len(initial)} weights, and not {names}: "
+            f"{encoder.word()}: load() sets {len(weights) - len(missed)} of {len(weights)} weights, and not {names}: "
             "compare their names with the checkpoint's (strict=False says nothing of them); a constant of the code is "
             "a buffer with persistent=False"
         )

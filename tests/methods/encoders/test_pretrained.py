@@ -140,6 +140,17 @@ def test_rows_of_a_weight_that_load_misses_are_named(monkeypatch: pytest.MonkeyP
         Loaded.loaded()
 
 
+def test_weights_of_a_network_that_load_makes_and_does_not_set_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def makes_it(self: Loaded) -> None:
+        torch.manual_seed(0)
+        self.stem = nn.Conv1d(2, 4, 5)
+        self.load_state_dict({f"module.{name}": value for name, value in trained().items()}, strict=False)
+
+    monkeypatch.setattr(Loaded, "load", makes_it)
+    with pytest.raises(ValueError, match=r"sets 0 of 12 weights, and not stem\.weight, stem\.bias"):
+        Loaded.loaded()
+
+
 def test_a_constructor_that_needs_the_config_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def demanding(self: Loaded, config: Any) -> None:
         raise AssertionError
