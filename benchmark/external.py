@@ -24,7 +24,7 @@ from benchmark.data.segments import Segmentation, zero_missing_leads
 from benchmark.data.task import Task, Windows
 from benchmark.data.trials import trials_of
 from benchmark.results.arrays import Floats, Halves
-from benchmark.results.files import is_lfs_pointer
+from benchmark.results.files import impostor
 from benchmark.results.metrics import pooled_by
 from benchmark.results.names import RECORDING, unknown
 from methods.encoders.pretrained import ORDER, PretrainedEncoder, SignalFormat
@@ -100,10 +100,8 @@ def try_external(encoder_class: type[PretrainedEncoder]) -> PretrainedEncoder:
         raise ValueError(f"{where}: licence is empty; state that of the weights, or 'unknown'")
     encoder_class.external_files()  # raises for a missing file
     for name in encoder_class.weights:
-        if is_lfs_pointer(encoder_class.file(name)):
-            raise ValueError(
-                f"{where}: {name} is a Git LFS pointer and not the weights; fetch them with `git lfs pull`"
-            )
+        if disguise := impostor(encoder_class.file(name)):
+            raise ValueError(f"{where}: {name}: {disguise}")
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(WINDOWS, signals.samples, len(ORDER), generator=generator)  # (B, S, 12)
     step = "load() has to read the weights of its network"

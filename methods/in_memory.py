@@ -127,9 +127,9 @@ def object_encoder(
     is_of_suite = isinstance(network, Encoder) and not isinstance(network, PretrainedEncoder)
     if not is_of_suite and signals is None:
         raise ValueError(f"{name}: say what it reads, signals=SignalFormat(rate=..., leads=..., unit=..., seconds=...)")
-    if not isinstance(network, nn.Module) and not callable(network):
-        raise ValueError(f"{name}: {type(network).__name__} is no torch module and no function of arrays")
     is_module = isinstance(network, nn.Module)
+    if not is_module and not callable(network):
+        raise ValueError(f"{name}: {type(network).__name__} is no torch module and no function of arrays")
     given = deepcopy(network).cpu().eval() if is_module else FunctionOfArrays(network)
     digests = {"weights": weights_digest(given), "source": source_digest(network)}
     learns = any(parameter.requires_grad for parameter in given.parameters())

@@ -127,14 +127,24 @@ def unseal(owner: str, content: bytes) -> bytes:
     return body
 
 
-LFS_POINTER = b"version https://git-lfs"
-"""First bytes of the text that stands for a file where a repository is cloned without Git LFS."""
+WEB_PAGE = "web page, e.g. of a login, in the place of a file; download it again"
+IMPOSTORS = {
+    b"version https://git-lfs": "Git LFS pointer in the place of a file; git lfs pull",
+    b"<!doctype html": WEB_PAGE,
+    b"<html": WEB_PAGE,
+    b"\x1f\x8b": "file compressed by gzip; gunzip it",
+    b"\xd0\xcf\x11\xe0": "workbook that is old or has a password; save it as .xlsx without one",
+}
+"""First bytes of what lies in the place of a file, in small letters -> its name, and the remedy."""
 
 
-def is_lfs_pointer(path: Path) -> bool:
-    """Tell whether a file is a pointer of Git LFS in place of its content. Raises OSError."""
+def impostor(path: Path) -> str:
+    """Say what lies in the place of a file that cannot be read, and the remedy; '' for no such thing. Raises OSError."""
     with open(path, "rb") as handle:
-        return handle.read(len(LFS_POINTER)) == LFS_POINTER
+        start = handle.read(64).lstrip().lower()
+    if not start:
+        return "empty file; copy it again"
+    return next((words for mark, words in IMPOSTORS.items() if start.startswith(mark)), "")
 
 
 TEMPORARY = ".tmp"

@@ -112,7 +112,7 @@ def saved(value: Any) -> bytes:
 @pytest.mark.parametrize(
     ("weights", "reason"),
     [
-        (POINTER, "theirs.pt is a Git LFS pointer .* `git lfs pull`"),
+        (POINTER, "theirs.pt: Git LFS pointer .*; git lfs pull"),
         (
             saved({"args": Namespace(lr=0.1)}),
             "hold argparse.Namespace beside tensors.* state_dict.* weights_only=False",

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, NamedTask, Recording, Unusable
 from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.results.arrays import Doubles
-from benchmark.results.files import LFS_POINTER, is_lfs_pointer
+from benchmark.results.files import impostor
 from benchmark.results.names import install
 from benchmark.results.sheets import read_text
 
@@ -101,8 +101,8 @@ def reasons(path: Path, what: str = "signal") -> Iterator[None]:
             raise DatasetError(f"{path} cannot be read: {error.strerror}; {again}") from error
         if NO_FILTER.search(words):
             raise DatasetError(f"{path} has a compression that needs a plugin: pip install hdf5plugin") from error
-        if path.is_file() and is_lfs_pointer(path):
-            raise Unusable("Git LFS pointer in the place of a file; git lfs pull") from error
+        if path.is_file() and (disguise := impostor(path)):
+            raise Unusable(disguise) from error
         if isinstance(error, Unusable):
             raise
         if OBJECTS.search(words):
@@ -222,10 +222,9 @@ def read_header(record: Path) -> list[str]:
     """Return the lines of a record's header, comments included. Raises Unusable."""
     header = on_disk(record.with_name(f"{record.name}.hea"))
     with reasons(header, f"header {header.name}"):
-        lines = [line.strip() for line in read_text(header).split("\n")]
-        if lines[0].encode().startswith(LFS_POINTER):
+        if impostor(header):
             raise ValueError("no header")
-        return lines
+        return [line.strip() for line in read_text(header).split("\n")]
 
 
 def millivolts(content: Samples, columns: Iterable[int], scale: float | None = None) -> Doubles:
