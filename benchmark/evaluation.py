@@ -33,7 +33,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.arrays import Arrays
 from benchmark.embedding import SavedEncoder, load_encoder
-from benchmark.results.names import RECORDING, UNTRAINED
+from benchmark.results.names import RECORDING, UNTRAINED, reason_of
 from benchmark.results.store import Store
 from benchmark.screen import open_console
 from methods import METHODS, NAME, get_method
@@ -262,7 +262,7 @@ def check(given: Any, *, signals: SignalFormat | None = None) -> dict[str, str]:
         word = kind.word() if issubclass(kind, PretrainedEncoder) else kind.name
         checks = checks_of(kind, word)
     except Exception as problem:  # of anyone's code
-        return {"takes windows": " ".join(str(problem).split())}
+        return {"takes windows": reason_of(problem)}
     lines = {}
     with known_by_name([kind] if issubclass(kind, ObjectEncoder) else []):
         for name, promise in checks.items():

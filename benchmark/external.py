@@ -26,7 +26,7 @@ from benchmark.data.trials import trials_of
 from benchmark.results.arrays import Floats, Halves
 from benchmark.results.files import impostor
 from benchmark.results.metrics import pooled_by
-from benchmark.results.names import RECORDING, unknown
+from benchmark.results.names import RECORDING, reason_of, unknown
 from methods.encoders.pretrained import ORDER, PretrainedEncoder, SignalFormat
 
 CHALLENGE_2020 = ("CPSC 2018", "CPSC 2018 extra", "INCART", "PTB", "PTB-XL", "Georgia")
@@ -115,7 +115,7 @@ def try_external(encoder_class: type[PretrainedEncoder]) -> PretrainedEncoder:
     except UnpicklingError as error:
         raise ValueError(f"{where}: {unreadable(error)}") from error
     except Exception as error:  # of anyone's code
-        reason = (" ".join(str(error).split()) or type(error).__name__)[-160:]
+        reason = reason_of(error)[-160:]
         raise ValueError(f"{where}: {step} ({type(error).__name__}: {reason})") from error
     if features.shape != (WINDOWS, 1, encoder_class.features):
         shape = (len(features), *features.shape[2:])

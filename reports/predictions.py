@@ -26,6 +26,7 @@ from benchmark.results.canonical import (
     text,
     thousands_mark,
 )
+from benchmark.results.names import reason_of
 from benchmark.results.sheets import read_columns
 from benchmark.results.store import Predictions
 
@@ -62,7 +63,7 @@ def read_texts(file: Path) -> pd.DataFrame:
     try:
         lines = read_columns(file)
     except Exception as error:  # of a damaged workbook any
-        fault = "no such file" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
+        fault = "no such file" if isinstance(error, FileNotFoundError) else reason_of(error)
         raise ValueError(f"{file} cannot be read as a table: {fault}") from None
     return with_numbers(file, lines)
 

@@ -26,7 +26,7 @@ from benchmark.data.datasets import DATASETS
 from benchmark.data.heartbeats import WINDOW
 from benchmark.external import try_external
 from benchmark.machine import pick_device
-from benchmark.results.names import ABOUT_BASELINES, DEFAULT_TASK, EVALUATION_FACTS
+from benchmark.results.names import ABOUT_BASELINES, DEFAULT_TASK, EVALUATION_FACTS, reason_of
 from benchmark.results.references import short_text
 from benchmark.run.costs import counted_passes, multiplications
 from benchmark.run.datasets import refuse_unusable
@@ -209,8 +209,8 @@ def line_of(name: str, run: Callable[[], object]) -> str:
     try:
         result = run()
     except Exception as error:  # of anyone's code
-        words = " ".join(str(error).split())[:400]
-        if words and isinstance(error, (AssertionError, ValueError)):
+        words = reason_of(error)[:400]
+        if isinstance(error, (AssertionError, ValueError)):
             return f"FAILED {name}: {words}"
         return f"FAILED {name}: {type(error).__name__}: {words}"
     if isinstance(result, str):

@@ -22,7 +22,7 @@ from benchmark.config.errors import ConfigError, one_line
 from benchmark.config.validate import check
 from benchmark.data.datasets.card import QUESTION, Card
 from benchmark.results.files import flat
-from benchmark.results.names import unknown
+from benchmark.results.names import reason_of, unknown
 from methods.encoders import DEFAULT
 
 CONFIGS = {path.stem: path for path in sorted(Path(__file__).with_name("configs").glob("*.yaml"))}
@@ -89,7 +89,7 @@ def parse_yaml(text: str, source: str = "--set") -> Any:
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError) as error:
-        fault = " ".join(str(error).split())
+        fault = reason_of(error)
     except (LookupError, AttributeError, RecursionError):  # as PyYAML raises them
         fault = "a value does not fit its tag (!!int), or lists and sections are nested too deep"
     raise ConfigError(f"{source} is not YAML: {fault}")

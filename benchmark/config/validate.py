@@ -9,7 +9,7 @@ from benchmark.config.config import ALL_ABLATIONS, SWEPT, Config, by_encoder, is
 from benchmark.config.errors import names_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.joined import datasets_in, is_transport, transport_of
-from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, Baseline, sources, unknown
+from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, Baseline, reason_of, sources, unknown
 from methods import sources_of
 
 
@@ -165,7 +165,7 @@ def try_forward(method: Any, config: Any, samples: int, encoder: Any, sizes: Any
             refuse_lazy(built)
             method(built, config)(Batch(x, x, ids, ids, ids, text))
     except Exception as error:  # of anyone's code
-        reason = " ".join(str(error).split()).removeprefix(f"{method.name}: ") or type(error).__name__
+        reason = reason_of(error).removeprefix(f"{method.name}: ")
         raise ValueError(f"methods: {method.name}: {reason}") from error
     finally:
         torch.set_num_threads(threads)

@@ -139,7 +139,7 @@ IMPOSTORS = {
 
 
 def impostor(path: Path) -> str:
-    """Say what lies in the place of a file that cannot be read, and the remedy; '' for no such thing. Raises OSError."""
+    """Say what lies in the place of a file that cannot be read, and the remedy; '' if unknown. Raises OSError."""
     with open(path, "rb") as handle:
         start = handle.read(64).lstrip().lower()
     if not start:

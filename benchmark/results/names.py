@@ -78,6 +78,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
+def reason_of(error: object) -> str:
+    """Return the words of an error or warning in one line, of one without words its type."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def unknown(noun: str, name: str, allowed: Collection[str]) -> str:
     """Return the message for an unknown name: the nearest in any capitals, else the first that contains it; all."""
     small = {known.lower(): known for known in allowed}

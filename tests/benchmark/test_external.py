@@ -118,9 +118,10 @@ def saved(value: Any) -> bytes:
             "hold argparse.Namespace beside tensors.* state_dict.* weights_only=False",
         ),
         (saved({"folder": Path()}), "hold pathlib.*Path beside tensors"),
-        (b"<!DOCTYPE html>", "none of torch.save, or not whole"),
+        (b"<!DOCTYPE html>", "theirs.pt: web page, .*; download it again"),
+        (b"<xml", "none of torch.save, or not whole"),
     ],
-    ids=["pointer", "arguments", "path", "page"],
+    ids=["pointer", "arguments", "path", "page", "other"],
 )
 def test_weights_that_are_no_tensors_are_called_what_they_are(weights: bytes, reason: str, tmp_path: Path) -> None:
     word = write("learns", tmp_path)

@@ -36,6 +36,7 @@ from benchmark.data.datasets.wfdb_files import (
 )
 from benchmark.results.arrays import Doubles
 from benchmark.results.canonical import TwoReadings, identifier, plain_numbers, text, thousands_mark
+from benchmark.results.names import reason_of
 from benchmark.results.sheets import read_cells
 
 Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
@@ -130,7 +131,8 @@ def read_content(path: Path, row: int | None, signals: CardSignals) -> Samples:
         warnings.simplefilter("ignore", DeprecationWarning)
         content = with_units_of_names(READERS[signals.kind](path, signals, row), signals)
     doubts = [*content.doubts]
-    for message in (" ".join(str(warning.message).split()) for warning in caught):
+    for warning in caught:
+        message = reason_of(warning.message)
         if DAMAGE.search(message):
             raise Unusable(f"unreadable, truncated or not of its format; copy it again: {message}")
         if GAPS.search(message):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from benchmark.data.datasets.base import DatasetError, DatasetInfo, Entry, Listing, Unusable
 from benchmark.results.canonical import is_shortened, patient, text
 from benchmark.results.files import impostor
+from benchmark.results.names import reason_of
 from benchmark.results.sheets import is_latin, present, read_columns
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def read_table(
         fault = f"{path} cannot be read: {error.strerror}"
     except Exception as error:  # openpyxl and pyarrow raise any kind of error on a damaged file
         encoding = "; the file is not UTF-8 and was read as Latin-1: save it as UTF-8" if is_latin(path) else ""
-        fault = f"{path} cannot be read: {impostor(present(path)) or ' '.join(str(error).split())[:500]}{encoding}"
+        fault = f"{path} cannot be read: {impostor(present(path)) or reason_of(error)[:500]}{encoding}"
     raise DatasetError(f"{dataset.title}: {fault}. {dataset.how_to_get}".strip())
 
 

@@ -24,7 +24,7 @@ from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Na
 from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.results.arrays import Doubles
 from benchmark.results.files import impostor
-from benchmark.results.names import install
+from benchmark.results.names import install, reason_of
 from benchmark.results.sheets import read_text
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
@@ -95,7 +95,7 @@ def reasons(path: Path, what: str = "signal") -> Iterator[None]:
         remedy = install(error.name) if error.name else str(error)
         raise DatasetError(f"{path} needs a package that is missing; {remedy}") from error
     except Exception as error:
-        words = " ".join(str(error).split())[:160]
+        words = reason_of(error)[:160]
         if isinstance(error, OSError) and error.errno:
             again = "make it readable, and give the same command again"
             raise DatasetError(f"{path} cannot be read: {error.strerror}; {again}") from error

@@ -30,7 +30,8 @@ def test_cells_stay_text(tmp_path: Path) -> None:
         ("bb,a\n1,2\n", r"unknown column 'b' \(did you mean 'bb'\?\)"),
         ("a,b,b\n1,2,3\n", "there is more than one column b; there are a, b, b"),
         ("a,b\n", "has no rows"),
-        ("", "cannot be read"),
+        ("", "cannot be read: empty file; copy it again"),
+        ("<html><p>Sign in\n</html>", "cannot be read: web page, .*; download it again"),
         ('a,b\n"1,2\n', "cannot be read"),
     ],
 )

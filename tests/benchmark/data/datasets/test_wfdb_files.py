@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -124,10 +125,22 @@ def test_floats_in_format_32_have_baselines_of_ten_digits(tmp_path, make_ecg) ->
 
 
 @pytest.mark.parametrize("suffix", [".hea", ".dat"])
-def test_a_pointer_of_git_lfs_is_named(suffix: str, tmp_path, make_ecg, write_record) -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "^Git LFS pointer .*; git lfs pull$"),
+        (b"\r\n<!DOCTYPE HTML><title>Sign in</title>\n", "^web page, .*; download it again$"),
+        (gzip.compress(b"r 12 500 5000"), "^file compressed by gzip; gunzip it$"),
+        (b"", "^empty file; copy it again$"),
+    ],
+    ids=["pointer", "page", "gzip", "empty"],
+)
+def test_what_lies_in_the_place_of_a_file_is_named(
+    suffix: str, content: bytes, reason: str, tmp_path, make_ecg, write_record
+) -> None:
     record = write_record(tmp_path / "r", make_ecg())
-    record.with_suffix(suffix).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
-    with pytest.raises(Unusable, match=r"^Git LFS pointer .*; git lfs pull$"):
+    record.with_suffix(suffix).write_bytes(content)
+    with pytest.raises(Unusable, match=reason):
         read_recording(record)
 
 
