@@ -59,7 +59,11 @@ EXPRESSIONS |= {"**/": "(?:[^/]+/)*", "*": "[^/]*"}
 """Part of a path pattern -> the same in a regular expression."""
 AGAIN = {part: f"(?P={part[1:-1]})" for part in (RECORDING, PATIENT, SITE)}
 """An identifier that stands in a path pattern a second time -> the same in a regular expression: the same text."""
-SITE_COLUMN = re.compile(r".*(hospital|site|cent(er|re)|clinic|institution|klini[ck]|krankenhaus).*", re.IGNORECASE)
+SITE_COLUMN = re.compile(
+    r".*(hospital|site|cent(er|re)|clinic|institut|klini[ck]|krankenhaus|facility|cohort|h[oô]pital|ospedale|ziekenhuis"
+    r"|einrichtung|database|dataset).*|(data_?)?source",
+    re.IGNORECASE,
+)
 """Names of columns that say where a patient was."""
 COUNTED_DIGITS = 5
 """Patients' numbers of up to so many digits may be counted from 1 by each site."""
@@ -167,8 +171,6 @@ class CardFile(NamedTuple):
     """Text for {recording}, else the file's name without suffix."""
     patient: str
     """Text for {patient}, with {site} and '/' ahead."""
-    folder: str = ""
-    """Text ahead of {patient} where {site} does not stand there."""
 
     @property
     def name(self) -> str:
@@ -207,8 +209,6 @@ def find_files(card: Card, walk: FolderWalk) -> list[CardFile]:
             parts = {"recording": os.path.splitext(os.path.basename(name))[0], "patient": "", **match.groupdict()}
             if site := parts.pop("site", ""):
                 parts["patient"] = f"{site}/{parts['patient']}"
-            elif parts["patient"]:
-                parts["folder"] = name[: match.start("patient")]
             file = CardFile(path, **parts)
             files += rows_of(card, walk.root, file) if card.signals.stacked else [file]
     if not files:
@@ -340,18 +340,20 @@ class CardDataset:
         """Yield, in a line or none, which patients' numbers several sites may have counted."""
         patients = self.card.patients
         pairs = list[tuple[str, str]]()
-        columns = [*filter(SITE_COLUMN.fullmatch, matched[entries[0].recording].rows[0])] if entries else []
         for entry in entries if patients else ():
             if entry.patient.isdecimal() and len(entry.patient) <= COUNTED_DIGITS:
                 (row, *_), (file,) = matched[entry.recording]
-                sites = [row[name] for name in columns if name not in patients]
-                pairs.append((entry.patient, " ".join(sites) if sites or PATIENT not in patients else file.folder))
-        if several := spellings(pairs):
+                site = " ".join(row[name] for name in row if SITE_COLUMN.fullmatch(name) and name not in patients)
+                folder = file.path.partition(file.patient or os.path.basename(file.path))[0]
+                pairs.append((entry.patient, site or folder))
+        several = spellings(pairs)
+        if several and 2 * len({place for _, place in pairs}) <= len(pairs):  # else each recording has its folder
             number, (first, second, *_) = next(iter(several.items()))
             yield (
                 f"{len(several)} patients' numbers stand in several folders or hospitals, e.g. {number} in {first!r} "
                 f"and {second!r}: where these are other people, write table.patient: [COLUMN_OF_SITES, "
-                f"COLUMN_OF_PATIENTS], or {SITE}/{PATIENT} in signals.files"
+                f"COLUMN_OF_PATIENTS], {SITE}/{PATIENT} in signals.files, or there {PATIENT} for the folder and "
+                f"table.patient: ['{PATIENT}', COLUMN_OF_PATIENTS]"
             )
 
     def _warnings(
@@ -403,8 +405,6 @@ def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFi
     """Return the files that a cell names, also by a record's signal file; of several, that whose whole path it is."""
     path = os.path.normpath(text(cell).replace("\\", "/"))
     files = files_of.get(path) or files_of.get(re.sub(r"(?i)\.(dat|mat)$", "", path), [])
-    if len(files) < 2:
-        return files
     return [file for file in files if path in (text(file.path), os.path.splitext(text(file.path))[0])] or files
 
 

@@ -329,7 +329,7 @@ def test_two_limb_leads_determine_the_others(ecg: Any, missing: list[str]) -> No
         ('"I";"II"\r\n0,5;2\r\n-1;10\r\n', ["I", "II"]),
         ("\ufeffI,II\n0.5,2\n-1,10\n", ["I", "II"]),
         ("I,II\n1,x\n", "not of its format; copy it again: could not convert .*'x'"),
-        ("", "not of its format"),
+        ("", "empty file"),
         ("I,II\n1,2,3\n4,5,6\n", "not of its format; copy it again: .* line 2, saw 3"),
     ],
 )

@@ -101,7 +101,7 @@ def test_files_are_found_by_names_in_either_unicode_form(opened: Opened, folder:
     assert all((folder / entry.path).is_file() for entry in listing.entries)
 
 
-@pytest.mark.parametrize("column", ["hospital", "Study site"])
+@pytest.mark.parametrize("column", ["hospital", "Study site", "Facility"])
 def test_several_columns_keep_equal_numbers_of_two_sites_apart(opened: Opened, folder: Path, column: str) -> None:
     rewrite(folder, person=[str(number // 2) for number in range(12)], **{column: ["A", "B"] * 6})
     listing = opened().listing()
@@ -129,10 +129,20 @@ def test_sites_keep_equal_numbers_of_two_folders_apart(opened: Opened, folder: P
     listing = opened(**without, signals={"files": "{site}/{patient}/{recording}.hea"}).listing()
     assert {entry.patient for entry in listing.entries} == {f"{site}/{number}" for site in "AB" for number in range(3)}
     assert (listing.entries[0].recording, [note for note in listing.notes if "numbers" in note]) == ("A/000/A", [])
+    shutil.rmtree(folder / "A")
+    shutil.rmtree(folder / "B")
+    (folder / "other").mkdir()
+    for number in range(1, 12, 2):
+        (folder / f"waves/r{number:02}.hea").rename(folder / f"other/r{number:02}.hea")
+    rewrite(folder, person=[str(number // 2) for number in range(12)])
+    assert (
+        "6 patients' numbers stand in several folders"
+        in opened(signals={"files": "**/{recording}.hea"}).listing().notes[0]
+    )
     listing = opened(
         table={"patient": ["{patient}", "person"]}, signals={"files": "{patient}/{recording}.hea"}
     ).listing()
-    assert listing.entries[0].patient == "waves/p0"
+    assert {entry.patient for entry in listing.entries[:2]} == {"waves/0", "other/0"}
 
 
 @pytest.mark.parametrize(
