@@ -145,10 +145,8 @@ def results_of(
     notes += scale_notes(runs, scaled)
     if len({run.seed for run in runs}) > 1 and not is_paired(written):
         notes.append("Seeds of different models are not paired; a column paired, yes in each line, says that they are.")
-    if has_several_labels:
-        notes.append("F1 and ACC are those of each class above 0.5.")
-    else:
-        notes.append("F1 and ACC are those of the most probable class.")
+    decision = "each class above 0.5" if has_several_labels else "the most probable class"
+    notes.append(f"F1 and ACC are those of {decision}.")
     notes += class_notes(classes, test.truth, test.patient)
     notes += reading_notes(written, lines)
     shown = [column.metric for column in columns if column.metric != OVERALL]
@@ -210,8 +208,7 @@ def models_of_probabilities(source: Source, runs: Mapping[Training, Predictions]
 
 def scale_notes(runs: Mapping[Training, Predictions], scaled: Collection[str]) -> Iterator[str]:
     """Name the models whose scores are no probabilities, and those whose scores are decisions."""
-    models = dict.fromkeys(run.model for run in runs)
-    logits = [model for model in models if model not in scaled]
+    logits = dict.fromkeys(run.model for run in runs if run.model not in scaled)
     if logits:
         yield f"Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out: {', '.join(logits)}."
     for model in scaled:
@@ -248,13 +245,14 @@ def difference_notes(runs: Mapping[Training, Predictions], pairs: pd.DataFrame) 
 
 
 def class_notes(classes: Sequence[str], truth: Ints, patients: Texts) -> Iterator[str]:
-    """Name the classes whose scores say little or nothing: without a positive recording, or of one patient alone."""
-    columns = zip(classes, truth.sum(axis=0) > 0, has_one_patient(truth, patients), strict=True)
-    for name, has_positive, is_of_one in columns:
-        if not has_positive:
-            yield f"Class {name} has no positive recording: it counts in no mean over classes, for no model."
-        elif is_of_one:
-            yield f"{name}: {ONE_PATIENT}."
+    """Name the classes whose scores say little or nothing: recordings of one sign are missing or of one patient."""
+    for sign, samples, means in (("positive", truth, "classes"), ("negative", 1 - truth, "AUROC or AUPRC")):
+        columns = zip(classes, samples.sum(axis=0) > 0, has_one_patient(samples, patients), strict=True)
+        for name, is_there, is_of_one in columns:
+            if not is_there:
+                yield f"Class {name} has no {sign} recording: it counts in no mean over {means}, for no model."
+            elif is_of_one:
+                yield f"{name}: {ONE_PATIENT.replace('positive', sign)}."
 
 
 def score_columns(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -143,7 +144,7 @@ def test_classes_that_say_little_are_alike_for_all_models(tmp_path: Path) -> Non
     random = np.random.default_rng(0)
     lines = []
     for number in range(40):
-        labels = {"AF": int(random.random() < 0.4), "VT": int(number == 7), "STE": 0}
+        labels = {"AF": int(random.random() < 0.4), "VT": int(number == 7), "STE": 0, "ECG": 1, "SR": int(number != 7)}
         scores = {name: 0.4 * label + 0.5 * random.random() for name, label in labels.items()}
         for model in ("one", "two"):
             shown = scores | {"STE": 0.51 if number == 3 and model == "one" else 0.1}
@@ -154,9 +155,12 @@ def test_classes_that_say_little_are_alike_for_all_models(tmp_path: Path) -> Non
     opinion = second_opinion(file)
     f1 = opinion.intervals().set_index(["metric", "variant"])["mean"]["f1"]
     assert f1["one"] == f1["two"]
-    assert [note.partition(" ")[0] for note in repr(opinion).splitlines() if "positive recording" in note] == [
-        "Class",
-        "VT:",
+    notes = [note for note in repr(opinion).splitlines() if re.search("(posi|nega)tive recording", note)]
+    assert [re.search(r"(Class )?\w+:? .*?(posi|nega)tive", note)[0] for note in notes] == [
+        "Class STE has no positive",
+        "VT: all positive",
+        "Class ECG has no negative",
+        "SR: all negative",
     ]
 
 
