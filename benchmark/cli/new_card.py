@@ -215,7 +215,7 @@ class LabelDraft(NamedTuple):
 
 def holds_yes_and_no(cells: Sequence[str]) -> bool:
     """Tell whether each cell says yes or no, a blank one no, and both occur."""
-    return {truth(cell or "no") for cell in cells} == {True, False}
+    return {truth("no" if states_nothing(cell) else cell) for cell in cells} == {True, False}
 
 
 def draft_labels(columns: CellsByColumn) -> LabelDraft:
@@ -323,8 +323,7 @@ def draft(folder: Path, file: str) -> str:
     sections, named, unused = draft_tables(folder, scan)
     if not sections.get("labels") and scan.pattern.lower().endswith(".hea"):
         with suppress(Unusable):
-            records = [(folder / path).with_suffix("") for path in scan.signals]
-            stated = [text for record in records for text in comments(record, DIAGNOSIS)]
+            stated = [text for path in scan.signals for text in comments((folder / path).with_suffix(""), DIAGNOSIS)]
             if 2 <= len(label_counts(stated)[1]) <= MAX_CLASSES:
                 sections["labels"] = named_lines("comment", DIAGNOSIS, stated)
     text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))

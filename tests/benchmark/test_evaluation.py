@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from torch import nn
 
 import ecg_pretrain_bench as ecg
 from benchmark.cli.main import OK
+from benchmark.config.load import load_card
 from benchmark.data.simulate import simulate
 from benchmark.evaluation import ARRAYS
 from benchmark.results.names import LEADS
@@ -79,6 +81,18 @@ def results(
 def probabilities(results: RunResults, row: str, seed: int = 41) -> Any:
     (key,) = [cell.key for cell in results.plan.cells if (cell.variant, cell.seed) == (row, seed)]
     return results.predictions(key).probability
+
+
+def test_labels_that_are_missing_or_no_yes_or_no_are_not_taken_for_no(ours: ecg.Arrays, tmp_path: Path) -> None:
+    labels = np.tile([[1, 0.0], [0, 1]], (len(LABELS) // 2, 1))  # (n, C)
+    labels[0, 1], labels[1, 0] = np.nan, 0.7
+    file = replace(ours, y=labels, classes=["AF", "SR"]).write(tmp_path)
+    listing = load_card(str(file))(file.parent).listing()
+    assert [reason.partition(":")[0] for _, reason in listing.skipped] == [
+        "cell of a class is blank and labels.blank is skip",
+        "cell of a class is neither yes nor no; write 1, 0 or nothing",
+    ]
+    assert [entry.labels for entry in listing.entries[:2]] == [(0,), (1,)]
 
 
 def test_an_object_scores_as_the_same_encoder_in_a_file(results: RunResults) -> None:

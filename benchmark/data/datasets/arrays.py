@@ -33,7 +33,9 @@ class Arrays:
     x: Any
     """Signals (n, samples, leads), or n arrays (samples, leads) of any length, in `unit`."""
     y: Any = None
-    """Classes (n,) of the recordings, or (n, C) of 0 and 1 for the C `classes`; None: recordings to pretrain on."""
+    """Classes (n,) of the recordings, or (n, C) of 0 and 1 for the C `classes`, of which NaN leaves a recording
+    out; None: recordings to pretrain on.
+    """
     rate: float
     """Hz."""
     patient: Sequence[Any] | None = None
@@ -89,12 +91,10 @@ class Arrays:
 
     def _columns(self) -> dict[str, list[Any]]:
         """Collect the columns of the table beside the recording: name -> values."""
-        given = {"patient": self.patient, "split": self.split}
-        if not self.multi:
-            given["label"] = self.y
+        given = {"patient": self.patient, "split": self.split, "label": None if self.multi else self.y}
         columns = {name: np.asarray(values).tolist() for name, values in given.items() if values is not None}
         if self.multi:
-            indicators = np.asarray(self.y).astype(int)  # (n, C)
+            indicators = np.asarray(self.y)  # (n, C)
             if len(self.classes) != indicators.shape[1]:
                 raise ValueError(f"{self.name}: y has {indicators.shape[1]} columns, classes names {len(self.classes)}")
             columns |= dict(zip(self.classes, indicators.T.tolist(), strict=True))
@@ -116,4 +116,6 @@ class Arrays:
             card["labels"] = {"classes": list(map(str, self.classes or present))}
             if not self.multi:
                 card["labels"]["column"] = "label"
+            elif np.isnan(np.asarray(self.y, float)).any():
+                card["labels"]["blank"] = "skip"
         return card

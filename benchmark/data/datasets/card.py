@@ -55,10 +55,10 @@ from benchmark.results.sheets import is_latin
 RECORDING, PATIENT, SITE = "{recording}", "{patient}", "{site}"
 """Parts of a path pattern that stand for identifiers; patients of several sites are several people."""
 EXPRESSIONS = {part: f"(?P<{part[1:-1]}>[^/]+)" for part in (RECORDING, PATIENT, SITE)}
+AGAIN = {part: f"(?P={part[1:-1]})" for part in EXPRESSIONS}
+"""An identifier that stands in a path pattern a second time -> the same in a regular expression: the same text."""
 EXPRESSIONS |= {"**/": "(?:[^/]+/)*", "*": "[^/]*"}
 """Part of a path pattern -> the same in a regular expression."""
-AGAIN = {part: f"(?P={part[1:-1]})" for part in (RECORDING, PATIENT, SITE)}
-"""An identifier that stands in a path pattern a second time -> the same in a regular expression: the same text."""
 SITE_COLUMN = re.compile(
     r".*(hospital|site|cent(er|re)|clinic|institut|klini[ck]|krankenhaus|facility|cohort|h[oô]pital|ospedale|ziekenhuis"
     r"|einrichtung|database|dataset).*|(data_?)?source",
@@ -366,17 +366,16 @@ class CardDataset:
             yield from remarks("patients", pairs)
         if labels:
             yield from labels.remarks(texts)
+            blanks = Counter(word for entry in entries for word in labels.blanks(matched[entry.recording].rows[0]))
+            for word, count in blanks.items():
+                cells = f"{count} of {len(entries)} cells of the class {word} are blank"
+                yield f"{cells} and count as no; labels.blank: skip leaves these recordings out"
         if table and is_latin(self.root / table.file):
             yield f"{table.file} is not UTF-8 and was read as Latin-1: save it as UTF-8"
         folds = {entry.fold for entry in entries}
         empty = [part for part, fold in FOLDS.items() if fold not in folds]
         if table and table.parts and labels and empty:
             yield f"the column {table.parts.column} (`table.split`) has no recording for {', '.join(empty)}"
-        if labels:
-            blanks = Counter(word for entry in entries for word in labels.blanks(matched[entry.recording].rows[0]))
-            for word, count in blanks.items():
-                cells = f"{count} of {len(entries)} cells of the class {word} are blank"
-                yield f"{cells} and count as no; labels.blank: skip leaves these recordings out"
         if several := sum(len(match.rows) > 1 for match in matched.values()):
             yield f"{several} recordings have several rows, whose labels are taken together"
         if unknown := sum(entry.patient == nobody(entry.recording) for entry in entries):

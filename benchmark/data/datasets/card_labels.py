@@ -82,7 +82,7 @@ class CardLabels(CardSection):
 
     def blanks(self, row: Row) -> list[str]:
         """Return the columns of classes whose cells are blank: nobody said yes or no."""
-        return [word for word in self.columns if not row[word]] if self.has_a_column_a_class else []
+        return [word for word in self.columns if states_nothing(row[word])] if self.has_a_column_a_class else []
 
     def index(self, word: str) -> int | None:
         """Return the index of the class that a label stands for; None for none."""
@@ -129,10 +129,10 @@ class CardLabels(CardSection):
 
 
 def says_yes(cell: str) -> bool:
-    """Tell whether the cell of a class says yes; blank is no. Raises Unusable for anything else."""
+    """Tell whether the cell of a class says yes; one that states nothing is no. Raises Unusable for anything else."""
     is_yes = truth(cell)
-    if cell and is_yes is None:
-        raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {cell[:SHOWN]!r}")
+    if is_yes is None and not states_nothing(cell):
+        raise Unusable(f"cell of a class is neither yes nor no; write 1, 0 or nothing: {cell[:SHOWN]!r}")
     return bool(is_yes)
 
 

@@ -134,7 +134,12 @@ def read_samples(record: Path) -> Samples:
     fs = float(first["fs"])
     samples = int(first["samples"] or 0)  # 0: not stated
     check_extent(samples or 1, fs)
-    leads = [_lead_fields(line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
+    leads = []
+    for line in lines[1 : 1 + count]:  # any further line is not of a signal
+        fields = SIGNAL_LINE.fullmatch(line)
+        if fields is None:
+            raise Unusable(f"damaged header, or leads of several rates or times: signal line {line[:60]!r}")
+        leads.append(fields)
     names = [lead["lead"] or "" for lead in leads]
     if not leads or len(leads) < count:
         raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
@@ -159,14 +164,6 @@ def read_samples(record: Path) -> Samples:
     has_all_gains = missing_leads(compress(names, gains)) == missing_leads(names)
     units = [lead["unit"] or "mV" for lead in leads]
     return Samples(signal, names, units, fs, doubts=() if has_all_gains else (NO_GAIN,))
-
-
-def _lead_fields(line: str) -> re.Match[str]:
-    """Read the fields of a signal line. Raises Unusable."""
-    fields = SIGNAL_LINE.fullmatch(line)
-    if fields is None:
-        raise Unusable(f"damaged header, or leads of several rates or times: signal line {line[:60]!r}")
-    return fields
 
 
 def _read_by_wfdb(files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], Doubles]:

@@ -197,8 +197,8 @@ def test_hidden_files_are_no_data(opened: Opened, folder: Path) -> None:
         assert (len(listing.entries), listing.skipped) == (12, ())
 
 
-def test_blank_cells_of_a_class_count_as_no(opened: Opened, folder: Path) -> None:
-    rewrite(folder, AF=["1", "0", "", ""] * 3, LVH=["1", "0", "0", "1"] * 3)
+def test_cells_of_a_class_that_state_nothing_count_as_no(opened: Opened, folder: Path) -> None:
+    rewrite(folder, AF=["1", "0", "", "NA"] * 3, LVH=["1", "0", "0", "1"] * 3)
     columns: dict[str, Any] = {"column": None, "classes": ["AF", "LVH"], "values": {}, "separator": None}
     listing = opened(labels=columns).listing()
     assert len(listing.entries) == 12
