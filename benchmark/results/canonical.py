@@ -12,6 +12,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 
 BYTES = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 """Bytes as Python writes them into a text."""
@@ -43,26 +44,27 @@ class TwoReadings(ValueError):
     """A number can be read in two ways; the message names both."""
 
 
-def decoded(written: str | bytes) -> str:
-    """Return bytes, or the `b'...'` that Python wrote of them, as the text they hold; another text as it is."""
-    content = bytes_of(written) if isinstance(written, str) else written
-    if content is None:
-        return str(written)
+def decoded(written: object) -> str:
+    """Return bytes, or the `b'...'` that Python wrote of them, as the text they hold; another text or number as it is.
+
+    Bytes that are no UTF-8 are Latin-1.
+    """
+    content: Any = written
+    if not isinstance(written, bytes):
+        line = str(written)
+        if not BYTES.fullmatch(line):
+            return line
+        with suppress(SyntaxError, ValueError):
+            content = ast.literal_eval(line)
+        if not isinstance(content, bytes):
+            return line
     try:
         return content.decode()
     except UnicodeDecodeError:
         return content.decode("latin-1")
 
 
-def bytes_of(written: str) -> bytes | None:
-    """Return the bytes that Python wrote as `b'...'`; None for another text."""
-    if written.startswith(("b'", 'b"')) and BYTES.fullmatch(written):
-        with suppress(SyntaxError, ValueError):
-            return bytes(ast.literal_eval(written))
-    return None
-
-
-def text(written: str | bytes) -> str:
+def text(written: object) -> str:
     """Return a text in composed letters of one width (NFKC) with the hyphens of a keyboard.
 
     Signs of no width and outer blanks are left out, inner blanks are one each.
@@ -73,7 +75,7 @@ def text(written: str | bytes) -> str:
     return " ".join(line.split())
 
 
-def identifier(written: str | bytes) -> str:
+def identifier(written: object) -> str:
     """Return a text without the point of a whole number: '15709' of '15709.0', as float columns write it."""
     return re.sub(r"^(\d+)\.0*$", r"\1", text(written))
 
@@ -177,10 +179,8 @@ def thousands_mark(cells: Sequence[str]) -> str:
             if has_decimals or (others and all(map(BELOW_THOUSAND.fullmatch, others))):
                 return mark
             if mark == ",":
-                whole = marked[0].replace(",", "")
-                decimal = marked[0].replace(",", ".", 1)
                 raise TwoReadings(
                     f"comma is a decimal comma or stands at thousands; write numbers without it: {marked[0]} is "
-                    f"{decimal} or {whole}"
+                    f"{marked[0].replace(',', '.', 1)} or {marked[0].replace(',', '')}"
                 )
     return ""

@@ -37,7 +37,7 @@ from benchmark.data.datasets.wfdb_files import (
 from benchmark.results.arrays import Doubles
 from benchmark.results.canonical import TwoReadings, identifier, plain_numbers, text, thousands_mark
 from benchmark.results.names import reason_of
-from benchmark.results.sheets import read_cells
+from benchmark.results.sheets import read_cells, read_text
 
 Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
 SUFFIXES: dict[str, Format] = {
@@ -61,21 +61,24 @@ GAPS = re.compile("has gaps|without a gap")
 """Words of a warning of ecgdatakit: the parts that it joins were not recorded without a break."""
 HARMLESS = re.compile("(?i)additional|header size")
 """Words of a warning of ecgdatakit that changes no sample: median beats beside the rhythm, a known size."""
-RATES = re.compile(r"(?i)(fs|sr|rate|freq(uency)?|sampl(e|ing)[ _]?(rate|freq(uency)?))([ _]?hz)?")
+RATE = r"(?:fs|sr|rate|freq(?:uency)?|sampl(?:e|ing)[ _]?(?:rate|freq(?:uency)?))(?:[ _]?[(\[]?hz[)\]]?)?"
+RATES = re.compile(RATE, re.IGNORECASE)
+RATE_AHEAD = re.compile(rf"^#+ *({RATE})[^\w\n]+(\d+(?:\.\d*)?)", re.IGNORECASE | re.MULTILINE)
+STEPS = re.compile(r"(?i)dt|((sampl(e|ing)[ _]?)?(period|interval|step)|time[ _]?step)([ _]?[mu]?s(ec)?)?")
 TIMES = re.compile(r"(?i)(time|times|t|elapsed|timestamp|seconds|ms)([^a-z].*)?")
 STARTS = ("start_sample", "LeadTimeOffset", "sample_skew_ms")
 """Names that ecgdatakit has for the start of a lead, in SCP-ECG, MUSE and DICOM."""
 LEAD_NAMES = re.compile(r"(?i)(lead|channel|sig|signal)(s|_?names?)")
 UNITS = re.compile(r"(?i)((adc|lead|sig|signal)_?)?units?")
 GAINS = re.compile(r"(?i)(adc_?)?gains?")
-"""Names of entries and columns that say a rate, the time of each sample, what the columns are, their unit and gain."""
+"""Names of entries, columns and comments that say a rate, the time between samples or of each, leads, unit or gain."""
 WITH_UNIT = re.compile(r"(?i)(.+?)[\s_/]*[\[(\s_/]((?<=[\[(])v|[mnuµμ]v)[\])]?")
 """The name of a column with the unit of a voltage: 'I (uV)', 'II [mV]', 'V1_uV'."""
 
 
 Word = Annotated[
     str,
-    BeforeValidator(lambda value: text(str(value)) if type(value) in (int, float, str) else value),
+    BeforeValidator(lambda value: text(value) if type(value) in (int, float, str) else value),
     Field(min_length=1),
 ]
 """A value of a table's cell or the name of a column, in its canonical form; a number of YAML counts as its text."""
@@ -237,18 +240,22 @@ def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
     texts = rows.to_numpy().ravel().tolist()
     try:
         thousands = thousands_mark(texts)
+        numbers = [float(number or "nan") for number in plain_numbers(texts, thousands)]
     except TwoReadings as reason:
         raise Unusable(str(reason)) from None
-    numbers = plain_numbers(texts, thousands)
-    values = np.array([float(number or "nan") for number in numbers]).reshape(rows.shape)  # (n, L)
+    except ValueError as error:
+        raise Unusable(f"text among the numbers; write times as seconds, take other text out: {error}") from None
+    values = np.array(numbers).reshape(rows.shape)  # (n, L)
     if np.isnan(values[:, -1]).all() and not (names and names[-1]):  # every line ends in a separator
         names, values = names[:-1], values[:, :-1]
     if not names and _counts(values[0]):  # pandas' names of columns
         values = values[1:]
     if isinstance(signals.leads, list) and values.shape[1] == len(signals.leads) + 1 and _counts(values[:, 0]):
         names, values = names[1:], values[:, 1:]  # pandas' names of rows
-    times = {name: column for name, column in zip(names, values.T, strict=False) if TIMES.fullmatch(name)}
-    rates = {name: rate_of_times(column, name) for name, column in times.items()}
+    rates = {source: float(rate) for source, rate in RATE_AHEAD.findall(read_text(path))}
+    for name, column in zip(names, values.T, strict=False):
+        if TIMES.fullmatch(name):
+            rates[name] = rate_of_times(column, name)
     return Samples(values, names, rates=rates, doubts=[AT_THOUSANDS] if thousands else [])
 
 
@@ -295,8 +302,11 @@ def _with_entry(content: Samples, name: str, values: NDArray[Any], signals: Card
     word = PurePosixPath(name).name
     count = content.signal.shape[1]
     if values.dtype.kind in "iuf":
-        if len(values) and (RATES.fullmatch(word) or name == signals.rate_name):
+        is_step = len(values) == 1 and STEPS.fullmatch(word)
+        if len(values) and (is_step or RATES.fullmatch(word) or name == signals.rate_name):
             rate = float(values[row if row is not None and len(values) > 1 else 0])  # a stacked file may have one a row
+            if is_step:
+                rate = rate_of_times(values * np.arange(3), name)
             return content._replace(rates={**content.rates, name: rate})
         if len(values) == len(content.signal) and TIMES.fullmatch(word):
             return content._replace(rates={**content.rates, name: rate_of_times(values.astype(np.float64), name)})
@@ -352,8 +362,7 @@ def identifiers(path: Path, signals: CardSignals) -> list[str]:
             return [str(row) for row in range(count)]
         if signals.ids_name not in arrays or arrays[signals.ids_name].size != count:
             raise Unusable(f"no identifier for each row under signals.ids_name: {signals.ids_name}")
-        stored = np.ravel(arrays[signals.ids_name]).tolist()
-        return [identifier(name if isinstance(name, bytes) else str(name)) for name in stored]
+        return [*map(identifier, np.ravel(arrays[signals.ids_name]).tolist())]
 
 
 def read_export(path: Path, signals: CardSignals, row: int | None) -> Samples:

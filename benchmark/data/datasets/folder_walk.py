@@ -86,7 +86,4 @@ def walk_folder(root: Path) -> FolderWalk:
 
 def leads_back(folder: Path) -> bool:
     """Tell whether a folder is a link to one of the folders that it lies in, so that following it has no end."""
-    if not folder.is_symlink():
-        return False
-    target = folder.resolve()
-    return any(target == above.resolve() for above in folder.parents)
+    return folder.is_symlink() and folder.resolve() in map(Path.resolve, folder.parents)

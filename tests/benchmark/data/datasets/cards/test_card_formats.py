@@ -85,18 +85,36 @@ def stated(folder: Path, ecg: Any, form: str, *, fs: float) -> Path:
         columns = np.column_stack([np.round(times, 3) * scale, ecg])
         np.savetxt(folder / "r.csv", columns, "%.18g", ",", header=",".join([form, *LEADS]), comments="")
         return folder / "r.csv"
-    entry = {form: times if form == "time" else np.array([fs])}
+    if form.startswith("#"):
+        np.savetxt(folder / "r.csv", ecg, "%.18g", ",", header=f"{form}: {fs} Hz\n{','.join(LEADS)}", comments="")
+        return folder / "r.csv"
+    values = {"time": times, "dt": np.array([1 / fs]), "sample_interval_ms": np.array([1e3 / fs])}
+    entry = {form: values.get(form, np.array([fs]))}
     np.savez(folder / "r.npz", ecg=ecg, **entry)
     return folder / "r.npz"
 
 
-@pytest.mark.parametrize("form", ["time_s", "Time (ms)", "t_us", "time", "fs", "sampling_rate", "Freq_Hz"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "time_s",
+        "Time (ms)",
+        "t_us",
+        "time",
+        "fs",
+        "sampling_rate",
+        "Freq_Hz",
+        "dt",
+        "sample_interval_ms",
+        "# Sampling rate (Hz)",
+    ],
+)
 def test_a_rate_that_a_file_states_is_compared_with_the_card(tmp_path: Path, ecg: Any, form: str) -> None:
     path = stated(tmp_path, ecg, form, fs=250)
     reason = refusal(path, leads=NAMES if path.suffix == ".npz" else None)
     assert reason.startswith("sampling rate contradicts the card")
     assert "500 Hz says the card, 250 Hz" in reason
-    assert form in reason
+    assert form.strip("# ") in reason
     for rate in (250, None):
         recording = read(path, rate=rate, leads=NAMES if path.suffix == ".npz" else None)
         assert recording.fs == pytest.approx(250, rel=1e-3)
@@ -328,7 +346,7 @@ def test_two_limb_leads_determine_the_others(ecg: Any, missing: list[str]) -> No
         ("0.5,2,\n-1,10,\n", None),
         ('"I";"II"\r\n0,5;2\r\n-1;10\r\n', ["I", "II"]),
         ("\ufeffI,II\n0.5,2\n-1,10\n", ["I", "II"]),
-        ("I,II\n1,x\n", "not of its format; copy it again: could not convert .*'x'"),
+        ("I,II\n1,x\n", "text among the numbers; write times as seconds, .*'x'"),
         ("", "empty file"),
         ("I,II\n1,2,3\n4,5,6\n", "not of its format; copy it again: .* line 2, saw 3"),
     ],
