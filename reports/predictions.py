@@ -63,7 +63,7 @@ def read_texts(file: Path) -> pd.DataFrame:
     try:
         lines = read_columns(file)
     except Exception as error:  # of a damaged workbook any
-        fault = "no such file" if isinstance(error, FileNotFoundError) else reason_of(error)
+        fault = "no such file, or a pipe" if isinstance(error, FileNotFoundError) else reason_of(error)
         raise ValueError(f"{file} cannot be read as a table: {fault}") from None
     return with_numbers(file, lines)
 

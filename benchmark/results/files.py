@@ -97,7 +97,7 @@ def read_digested_json(path: Path, name: str = DIGEST) -> dict[str, Any]:
     return body
 
 
-def refuse_altered(digest: str, expected: object) -> None:
+def refuse_altered(digest: object, expected: object) -> None:
     """Raise ValueError where the digest of a content is not the stored one."""
     if digest != expected:
         raise ValueError("its content does not match its digest")
@@ -122,8 +122,7 @@ def seal(owner: str, body: bytes) -> bytes:
 def unseal(owner: str, content: bytes) -> bytes:
     """Return the body of a sealed content. Raises ValueError if it was altered or is of another owner."""
     body = content[hashlib.sha256().digest_size :]
-    if seal(owner, body) != content:
-        raise ValueError("its content does not match its digest")
+    refuse_altered(seal(owner, body), content)
     return body
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,7 +88,8 @@ def read_cells(path: Path) -> pd.DataFrame:
     import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
 
     if path.suffix.lower() == WORKBOOK:
-        cells = pd.read_excel(path, header=None, dtype=str, keep_default_na=False)
+        with warnings.catch_warnings(action="ignore"):  # of styles and rules of input, which change no cell
+            cells = pd.read_excel(path, header=None, dtype=str, keep_default_na=False)
     elif path.suffix.lower() == PARQUET:
         frame = pd.read_parquet(path)
         cells = cells_of(frame.to_csv(index=frame.index.name is not None))  # a named index is a column

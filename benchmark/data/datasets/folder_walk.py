@@ -29,7 +29,7 @@ class Unread(NamedTuple):
 NOWHERE = Unread("link", "to nothing", "restore what they lead to; of git-annex `datalad get .` fetches it")
 BACK = Unread("link", "to folders that they lie in, not followed", "remove them")
 CLOSED = Unread("folder", "that cannot be entered", "give yourself the right to read them")
-CLOSED_FILE = Unread("file", "that cannot be opened", "give yourself the right to enter their folders")
+CLOSED_FILE = Unread("file", "that cannot be opened, or no file but a pipe", "give yourself the right, or remove them")
 
 
 class FolderWalk(NamedTuple):

@@ -97,7 +97,7 @@ def reasons(path: Path, what: str = "signal") -> Iterator[None]:
     except Exception as error:
         words = reason_of(error)[:160]
         if isinstance(error, OSError) and error.errno:
-            again = "make it readable, and give the same command again"
+            again = "make it readable, e.g. by a copy on a local disk, and give the same command again"
             raise DatasetError(f"{path} cannot be read: {error.strerror}; {again}") from error
         if NO_FILTER.search(words):
             raise DatasetError(f"{path} has a compression that needs a plugin: pip install hdf5plugin") from error
@@ -156,14 +156,14 @@ def read_samples(record: Path) -> Samples:
         signal = (digital - np.array(baseline)) / [gain or DEFAULT_GAIN for gain in gains]  # (n, L)
         signal[digital == NO_SAMPLE] = np.nan
     else:
-        start = f"record {count} {fs:.12g} {samples or ''}"
-        digital, signal = _read_by_wfdb(files, [start, *lines[1 : 1 + count]])
+        digital, signal = _read_by_wfdb(files, [f"record {count} {fs:.12g} {samples or ''}", *lines[1 : 1 + count]])
     for total, lead in zip(digital.sum(axis=0, dtype=np.int64).tolist(), leads, strict=True):
         if lead["sum"] and (int(lead["sum"]) - total) % 65536:
             raise Unusable("wrong checksum")
     has_all_gains = missing_leads(compress(names, gains)) == missing_leads(names)
-    units = [lead["unit"] or "mV" for lead in leads]
-    return Samples(signal, names, units, fs, doubts=() if has_all_gains else (NO_GAIN,))
+    return Samples(
+        signal, names, [lead["unit"] or "mV" for lead in leads], fs, doubts=() if has_all_gains else (NO_GAIN,)
+    )
 
 
 def _read_by_wfdb(files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], Doubles]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import openpyxl
@@ -65,6 +66,19 @@ def test_a_table_is_read_in_any_encoding(tmp_path: Path, content: bytes) -> None
 def test_a_header_may_begin_with_the_sign_of_comments(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("# of the registry\n#id,label\nr1,SR\n")
     assert list(read_table(Chapman(tmp_path), tmp_path / "t.csv")) == ["#id", "label"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_a_workbook_has_beside_its_cells_is_no_warning(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.worksheets[0].append(("id", "label"))
+    book.worksheets[0].append(("r1", "SR"))
+    book.save(tmp_path / "plain.xlsx")
+    rules = b'<extLst><ext uri="{CCE6A557-97BC-4b89-ADB6-D9C93CAAB3DF}"/></extLst></worksheet>'
+    with zipfile.ZipFile(tmp_path / "plain.xlsx") as plain, zipfile.ZipFile(tmp_path / "t.xlsx", "w") as ruled:
+        for name in plain.namelist():
+            ruled.writestr(name, plain.read(name).replace(b"</worksheet>", rules))
+    assert read_table(Chapman(tmp_path), tmp_path / "t.xlsx").to_numpy().tolist() == [["r1", "SR"]]
 
 
 def test_binary_tables_are_tables_of_text(tmp_path: Path) -> None:
