@@ -50,7 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminal.error(str(problem))
         return USAGE
     except OSError as problem:
-        terminal.error(f"{problem.filename or 'the system'}: {problem.strerror or problem}; {remedy(problem)}")
+        terminal.error(
+            f"{problem.filename or 'the system'}: {problem.strerror or problem}"
+            f"{remedy(problem) or '; see that it is there, and that you may read and write it'}"
+        )
         return USAGE
     except (NoResults, Damaged, EngineLost) as problem:
         terminal.error(str(problem))

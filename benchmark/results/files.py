@@ -19,6 +19,7 @@ from typing import IO, Any, TypeVar
 from pydantic import ValidationError
 
 from benchmark.process import SHARED_MEMORY
+from benchmark.results.names import reason_of
 
 T = TypeVar("T")
 KEY_LENGTH = 16
@@ -55,8 +56,8 @@ def reading(path: Path, remedy: str) -> Iterator[None]:
     except (Damaged, MemoryError):
         raise
     except Exception as error:
-        wrong = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise Damaged(f"{path}: {' '.join(wrong.split()) or type(error).__name__}; {remedy}") from None
+        known = f"it lacks {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None)
+        raise Damaged(f"{path}: {known or reason_of(error)}; {remedy}") from None
 
 
 def validated(row_type: type[T], values: Mapping[str, Any]) -> T:
@@ -157,6 +158,9 @@ REMEDIES = {
     errno.EROFS: "the folder is mounted read-only: name another",
     errno.EACCES: "you may not write there: name another folder",
     errno.ENOSYS: "runs are supported on Linux and macOS, reports of results everywhere",
+    errno.EISDIR: f"a folder lies where this file belongs: move it away; {RESUMES}",
+    errno.EFBIG: f"files may not be so large there (ulimit -f, or the disk): name another folder; {RESUMES}",
+    errno.EMFILE: f"raise the limit (ulimit -n), or use fewer --workers and --jobs; {RESUMES}",
     errno.EAGAIN: f"no more processes are allowed (ulimit -u): use fewer --workers and --jobs; {RESUMES}",
 }
 """Number of an error of the operating system -> what to do."""
@@ -167,11 +171,13 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}{TEMPORARY}")
 
 
-def remedy(error: OSError) -> str:
-    """Return what to do about an error of reading or writing a file."""
+def remedy(error: BaseException) -> str:
+    """Return what to do about an error of the operating system, after a semicolon; '' where that is not known."""
+    if not isinstance(error, OSError):
+        return ""
     if error.filename == SHARED_MEMORY:
-        return f"processes share semaphores there: free it, or use one process, --workers 1 and --jobs 1; {RESUMES}"
-    return REMEDIES.get(error.errno or 0, "is the folder writable?")
+        return f"; processes share semaphores there: free it, or use one process, --workers 1 and --jobs 1; {RESUMES}"
+    return f"; {REMEDIES[error.errno]}" if error.errno in REMEDIES else ""
 
 
 @contextmanager
@@ -180,11 +186,9 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is None:
-            raise OSError(errno.EIO, str(error), str(path)) from error
-        if error.filename is None or str(error.filename).endswith(TEMPORARY):
-            error.filename, error.filename2 = str(path), None
-        raise
+        if error.errno and error.filename and not str(error.filename).endswith(TEMPORARY):
+            raise
+        raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
 
 
 @contextmanager

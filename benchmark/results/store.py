@@ -37,6 +37,7 @@ from benchmark.results.files import (
     read_json,
     reading,
     refuse_altered,
+    remedy,
     validated,
     write_atomic,
 )
@@ -219,7 +220,8 @@ class Failure:
     def from_error(cls, error: BaseException) -> Failure:
         """Make the failure of an exception caught in this process or from a worker."""
         raised = error.__traceback__ is not None or error.__cause__ is not None
-        return cls(f"{type(error).__name__}: {error}", "".join(format_exception(error)) if raised else "")
+        text = f"{type(error).__name__}: {error}{remedy(error)}"
+        return cls(text, "".join(format_exception(error)) if raised else "")
 
     @property
     def line(self) -> str:
@@ -237,7 +239,7 @@ def labels_of(plan: Plan) -> str:
 
 def record_bytes(record: Mapping[str, Any]) -> bytes:
     """Return the content of a record's file, with the digest of the record."""
-    return digested_json({name: value for name, value in record.items() if name != RECORD_DIGEST}, RECORD_DIGEST)
+    return digested_json(record, RECORD_DIGEST)
 
 
 def read_record_file(path: Path) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -228,6 +229,9 @@ def test_a_failure_has_the_traceback_of_an_error_that_was_raised_here_or_in_a_wo
     assert "as it was there" in Failure.from_error(from_worker).traceback
     assert Failure.from_error(caught.value).traceback.startswith("Traceback")
     assert Failure.from_error(caught.value).line == "ValueError: no luck"
+    assert Failure.from_error(OSError(errno.EMFILE, "Too many open files")).line.startswith(
+        "OSError: [Errno 24] Too many open files; raise the limit"
+    )
     assert Failure.from_error(RuntimeError("\n  Some tensors share memory\n  a, b")).line == (
         "RuntimeError: Some tensors share memory"
     )

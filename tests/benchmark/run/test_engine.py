@@ -159,7 +159,9 @@ def test_every_file_that_is_no_schedulers_is_refused_in_a_line(content: str | No
     file = tmp_path / "scheduler.json"
     if content is not None:
         file.write_text(content)
-    assert "it is no scheduler's file" in refusal_of(str(file))
+    line = refusal_of(str(file))
+    assert "it is no scheduler's file" in line
+    assert ("it lacks 'address'" in line) == (content == "{}")
 
 
 def test_a_lost_scheduler_ends_the_run_in_a_line_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
