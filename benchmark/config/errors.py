@@ -62,13 +62,15 @@ def one_line(error: ValidationError, prefix: str, config_type: Any) -> str:
     if first["type"] in UNKNOWN_KEY:
         _, allowed = resolve(config_type, first["loc"][:-1])
         return unknown("config key", key, [prefix + ".".join([*keys[:-1], name]) for name in allowed])
-    message = first["msg"].removeprefix("Value error, ")
+    message = re.sub(r"^Value error, | after validation| or (an )?(instance of|object to) .*", "", first["msg"])
     if not keys:  # a check of the whole section; its message names key and value
         return f"{prefix.rstrip('.')}: {message}" if prefix else message
-    if first["type"] == "missing":
+    if first["type"] in ("missing", "value_error"):  # a check's message names the value
         return f"{key}: {message}"
-    remedy = f"; write [{first['input']}]" if first["type"] == "list_type" else ""
-    return f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}{remedy}"
+    return (
+        f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}"
+        f"{'; write [VALUE, ...]' * (first['type'] == 'list_type')}"
+    )
 
 
 def built(config_type: Any, values: Mapping[str, Any], prefix: str) -> Any:

@@ -11,6 +11,7 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +88,11 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 def parse_yaml(text: str, source: str = "--set") -> Any:
     """Return the value of a YAML text. Raises ConfigError in one line, which names `source`."""
     try:
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(StringIO(text), Loader=_Loader)  # without an excerpt in errors
     except (yaml.YAMLError, ValueError) as error:
         fault = reason_of(error)
     except (LookupError, AttributeError, RecursionError):  # as PyYAML raises them
-        fault = "a value does not fit its tag (!!int), or lists and sections are nested too deep"
+        fault = "a value does not fit its tag, e.g. !!int, or lists and sections are nested too deep"
     raise ConfigError(f"{source} is not YAML: {fault}")
 
 

@@ -109,11 +109,11 @@ class CardSignals(CardSection):
     def _complete(self) -> CardSignals:
         if not self.format and PurePosixPath(self.files).suffix.lower() not in SUFFIXES:
             raise ValueError(
-                f"signals.files: the suffix of {self.files!r} says no format: end the pattern in "
-                f"{', '.join(SUFFIXES)}, or give signals.format"
+                f"the suffix of files {self.files!r} says no format: end the pattern in "
+                f"{', '.join(SUFFIXES)}, or give the format"
             )
         if self.unit and self.gain:
-            raise ValueError("signals: give unit or gain, not both")
+            raise ValueError("give unit or gain, not both")
         return self
 
     @property

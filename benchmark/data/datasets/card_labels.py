@@ -43,9 +43,9 @@ class CardLabels(CardSection):
     def _consistent(self) -> CardLabels:
         words = [word for name in self.classes for word in self.words(name)]
         if twice := [word for names in (self.classes, words) for word in names if names.count(word) > 1]:
-            raise ValueError(f"labels: {twice[0]!r} stands for two classes")
+            raise ValueError(f"{twice[0]!r} stands for two classes")
         if self.column and self.comment:
-            raise ValueError("labels: give column or comment, not both")
+            raise ValueError("give column or comment, not both")
         return self
 
     def words(self, name: str) -> list[str]:

@@ -40,7 +40,7 @@ def test_scalars_are_what_people_mean() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a: [", "config .*x.yaml' is not YAML: "),
+        (b"a:\n  - [", "config .*x.yaml' is not YAML: .* found '<stream end>' in \"<file>\", line 2, column 6$"),
         (b"\xff\xfe", "x.yaml' cannot be read as UTF-8 text: "),
         (b"a: !!python/object:os.system 1", "is not YAML: "),
         (b"a: [&a [*a]]", "is not YAML: it has an alias"),
@@ -63,6 +63,8 @@ def test_a_file_that_is_no_config_is_one_line(content: bytes, message: str, tmp_
 
 ODD = ("5", "[1]", "[]", "{}", "''", "null", "true", "[[1]]", "{a: {b: 1}}", "[null]", "!!int ''", "!!timestamp 1")
 """Values of which a key takes few."""
+OF_THE_CODE = r"\n|function-|instance of|object to|after validation|(\b\w+): \1\b"
+"""What is no part of a message: words of pydantic and Python, and a section named twice."""
 TAKEN = {
     "data": {"{}"},
     "data.pretrain": set(),
@@ -92,7 +94,7 @@ def test_a_value_of_another_kind_is_one_line(key: str) -> None:
         except ConfigError as problem:
             refusals[text] = str(problem)
     assert {*ODD} - refusals.keys() == TAKEN[key]
-    assert "\n" not in "".join(refusals.values())
+    assert not re.search(OF_THE_CODE, " ".join(refusals.values()))
 
 
 @pytest.mark.parametrize("content", [5, [1], [], None, "x", {"name": [1]}, [{"name": [1]}]])
@@ -135,7 +137,7 @@ def test_a_card_of_odd_values_is_one_line(key: str, value: Any, tmp_path: Path) 
     set_key(content, key, value)
     with pytest.raises((ConfigError, DatasetError)) as caught:  # the folder is empty
         load_card(card_file(tmp_path / "ours.yaml", content))(tmp_path).listing()
-    assert not re.search(r"\n|function-", str(caught.value))
+    assert not re.search(OF_THE_CODE, str(caught.value))
 
 
 def card_file(path: Path, content: Any) -> str:

@@ -47,7 +47,7 @@ def rewrite(folder: Path, **columns: list[str]) -> None:
         ({"signals": {"unit": "mV", "gain": 1000}}, "give unit or gain, not both"),
         ({"table": {"recording": None}}, "it needs `recording`, the column with what {recording} is, or `path`"),
         ({"labels": {"values": {"AF": ["SR"]}}}, "'SR' stands for two classes"),
-        ({"labels": {"comment": "Dx"}}, "labels: give column or comment, not both"),
+        ({"labels": {"comment": "Dx"}}, "give column or comment, not both"),
         (
             {"labels": {"column": None, "comment": "Dx"}, "signals": STACKED},
             "labels: they stand in a table, and WFDB headers have comments",
