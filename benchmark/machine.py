@@ -52,7 +52,7 @@ def pick_device(name: str) -> torch.device:
     """Return the device 'auto', 'cpu', 'cuda' or 'cuda:N'. Raises ValueError if unknown or not available."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+    if not re.fullmatch(r"cpu|cuda(:(0|[1-9]\d?))?", name):
         raise ValueError(f"--device {name!r} is not supported; use auto, cpu, cuda or cuda:N")
     device = torch.device(name)
     count = torch.cuda.device_count()

@@ -173,7 +173,7 @@ def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
         return name, arguments
     if not extra[0].startswith("-"):
         raise ConfigError(f"`{name}` takes no {extra[0]!r}; a command comes before its flags")
-    flags = [*COMMANDS[name].flags, *COMMANDS[name].further]
+    flags = [flag for flag in (*COMMANDS[name].flags, *COMMANDS[name].further) if flag != "word"]
     raise ConfigError(unknown(f"flag of `{name}`", extra[0].partition("=")[0], flags))
 
 
@@ -318,6 +318,7 @@ def devices_of(numbers: Sequence[str]) -> tuple[str, ...]:
 
     visible = {str(number): name for number, name in enumerate(visible_devices())}
     if not visible.keys() >= set(numbers) or len(set(numbers)) < len(numbers):
-        seen = ", ".join(visible) or "none"
-        raise ConfigError(f"--devices {' '.join(numbers)}: name devices once each; torch sees {seen}")
+        raise ConfigError(
+            f"--devices {' '.join(numbers)}: name devices once each; torch sees {', '.join(visible) or 'none'}"
+        )
     return tuple(visible[number] for number in numbers)

@@ -89,7 +89,7 @@ def unknown(noun: str, name: str, allowed: Collection[str]) -> str:
     given = name.lower()
     near = difflib.get_close_matches(given, list(small), n=1) or [known for known in small if given and given in known]
     hint = f" (did you mean {small[near[0]]!r}?)" if near else ""
-    return f"unknown {noun} {name!r}{hint}; there are: {', '.join(allowed)}"
+    return f"unknown {noun} {name!r}{hint}; there are: {', '.join(allowed) or 'none'}"
 
 
 class EvaluationFacts(NamedTuple):
