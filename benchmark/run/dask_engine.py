@@ -166,8 +166,7 @@ def wait_for_worker(name: str, client: Client) -> None:
     try:
         client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
     except TimeoutError:
-        flag = "--scheduler-file " * name.endswith(".json")
         raise ConfigError(
-            f"--engine {name}: the scheduler has had no worker for {PATIENCE_SECONDS:.0f} s; start some: dask "
-            f"worker {flag}{name} --nthreads 1 --memory-limit 0"
+            f"--engine {name}: the scheduler has had no worker for {PATIENCE_SECONDS:.0f} s; start some: dask worker "
+            f"{'--scheduler-file ' * name.endswith('.json')}{name} --nthreads 1 --memory-limit 0"
         ) from None
