@@ -65,6 +65,7 @@ NO_LABEL = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that are no labels, however few values they have."""
+SPLIT_OR_REPORT = re.compile(r"(data_?)?split|set|subset|partition|(strat_?)?fold|reports?", re.IGNORECASE)
 DIAGNOSIS = "Dx"
 """Name that comments of labels have in WFDB headers."""
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
@@ -113,8 +114,9 @@ def scan_folder(folder: Path) -> FolderScan:
     walk = walk_folder(folder)
     shapes = dict[str, tuple[int, ...]]()
     paths = walk.paths
-    beside = Counter(os.path.dirname(path) for path in paths if path.lower().endswith(TABLES))
-    tables = [path for path in paths if beside[os.path.dirname(path)] <= MAX_TABLES and _is_table(folder / path)]
+    named = [path for path in paths if path.lower().endswith(TABLES)]
+    beside = Counter(map(os.path.dirname, named))
+    tables = [path for path in named if beside[os.path.dirname(path)] <= MAX_TABLES and _is_table(folder / path)]
     suffixes = Counter(PurePosixPath(path).suffix for path in paths if path not in tables)
     kinds = [suffix for suffix, _ in suffixes.most_common() if suffix.lower() in SUFFIXES]
     if not kinds:
@@ -128,18 +130,17 @@ def scan_folder(folder: Path) -> FolderScan:
     if stacked := [shape[0] for shape in shapes.values() if len(shape) > 2]:
         pattern = signals[0] if len(signals) == 1 else f"**/*{suffix}"
         rows = range(0 if (stacked[0],) in shapes.values() else stacked[0])
-        return FolderScan(pattern, signals, [CardFile(f"{row}", f"{row}", "") for row in rows], tables, shapes, unused)
-    files = [CardFile(path, PurePosixPath(path).stem, "") for path in signals]
+        return FolderScan(pattern, signals, [CardFile(f"{row}", f"{row}") for row in rows], tables, shapes, unused)
+    files = [CardFile(path, PurePosixPath(path).stem) for path in signals]
     return FolderScan(f"**/{RECORDING}{suffix}", signals, files, tables, shapes, unused)
 
 
 def _is_table(path: Path) -> bool:
     """Tell whether a file is a table, and no text that begins with numbers or with names of two leads."""
-    if path.name.lower().endswith(TABLES):
-        with suppress(Exception):  # of a damaged file any
-            header = read_cells(path).iloc[0].tolist()
-            leads = [WITH_UNIT.sub(r"\1", name) for name in header]
-            return are_names(header) and len(missing_leads(leads)) > len(LEADS) - 2
+    with suppress(Exception):  # of a damaged file any
+        header = read_cells(path).iloc[0].tolist()
+        leads = [WITH_UNIT.sub(r"\1", name) for name in header]
+        return are_names(header) and len(missing_leads(leads)) > len(LEADS) - 2
     return False
 
 
@@ -166,6 +167,7 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
     Raises DatasetError where the first file cannot be read or has too few leads.
     """
     lines: Lines = {"files": scan.pattern}
+    first = folder / scan.signals[0]
     if RECORDING not in scan.pattern:
         lines |= {"stacked": True} | ({} if scan.files else {"ids_name": Question("the array of identifiers")})
     elif max(named, len({file.recording for file in scan.files})) < len(scan.signals):
@@ -173,15 +175,15 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
     if scan.shapes:  # arrays name nothing
         arrays = [f"{name} {shape}" for name, shape in scan.shapes.items() if len(shape) > 1]
         most = max((min(shape[-2:]) for shape in scan.shapes.values() if len(shape) > 1), default=1)
-        refuse_few_leads(folder / scan.signals[0], most, ", ".join(arrays))
+        refuse_few_leads(first, most, ", ".join(arrays))
         lines |= {"array": Question("the array of the signals")} if len(arrays) > 1 else {}
         rate = Question("Hz; or rate_name: the entry of the file that holds it")
         return lines | {"rate": rate, "unit": Question(UNITS), "leads": Question(f"{ORDER}; {', '.join(arrays)[:300]}")}
     try:
-        content = read_content(folder / scan.signals[0], None, CardSignals.model_construct(files=scan.pattern))
+        content = read_content(first, None, CardSignals.model_construct(files=scan.pattern))
     except Unusable as reason:
         raise DatasetError(f"{folder}: the first file cannot be read: {scan.signals[0]}: {reason}") from None
-    refuse_few_leads(folder / scan.signals[0], content.signal.shape[1], ", ".join(content.leads))
+    refuse_few_leads(first, content.signal.shape[1], ", ".join(content.leads))
     missing = missing_leads(content.leads)
     if missing and {*missing} <= LIMB_SHARES.keys():
         lines["derive"] = True
@@ -313,7 +315,8 @@ def draft_table(table: str, columns: CellsByColumn, scan: FolderScan) -> TableDr
         name: cells for name, cells in columns.items() if name not in lines.values() and not NO_LABEL.fullmatch(name)
     }
     labels = draft_labels(free)
-    unused = [f"columns of few values, which may be labels, too ({', '.join(labels.unused)})"] if labels.unused else []
+    further = [*labels.unused, *filter(SPLIT_OR_REPORT.fullmatch, columns)]
+    unused = [f"columns that may be labels, too, a split or reports ({', '.join(further)})"] if further else []
     return TableDraft({"table": lines, "labels": labels.lines}, named, unused)
 
 
@@ -354,7 +357,8 @@ def new_card(arguments: Namespace, console: Console) -> int:
     if file.exists():
         raise ConfigError(f"{file} exists and is not overwritten: name another by --card FILE, or remove it")
     text = draft(folder, shlex.quote(str(file)))
-    questions = [line.strip() for line in text.splitlines() if "# QUESTION:" in line]
+    lines = text.splitlines()
+    questions = [line.strip() for line in lines if "# QUESTION:" in line]
     flags = ["--datasets" if "\nlabels:" in text else "--pretrain-dataset", str(file)]
     write_atomic(file, text.encode("utf-8", "backslashreplace"))
     note(console, f"wrote {file}: {len(questions)} questions are open" if questions else f"wrote {file}")
@@ -365,7 +369,7 @@ def new_card(arguments: Namespace, console: Console) -> int:
             flags += ["--labels", labels] * (labels == "multi")
         except (ConfigError, DatasetError) as problem:
             questions = [str(problem)]
-    unused = [line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)]
+    unused = [line.removeprefix("# ") for line in lines if line.startswith(UNUSED)]
     for line in (*questions, *unused):
         note(console, f"  {line}")
     if file.resolve().parent != folder.resolve():
@@ -384,6 +388,5 @@ def task_of_labels(dataset: CardDataset) -> tuple[Labels, str | None]:
     several = [len(entry.labels) > 1 for entry in entries if entry.labels]
     labels: Labels = "multi" if 2 * sum(several) > len(several) else "single"
     spec = TaskSpec(1, labels, "strict" if dataset.card.patients else "paper")
-    listed = unprepared(dataset, entries)
-    column = Column(listed, spec)
+    column = Column(unprepared(dataset, entries), spec)
     return labels, column.problem(column.split) if dataset.classes else None

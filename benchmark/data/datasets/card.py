@@ -169,7 +169,7 @@ class CardFile(NamedTuple):
     """Below the dataset's folder; with '#' and the number of a row."""
     recording: str
     """Text for {recording}, else the file's name without suffix."""
-    patient: str
+    patient: str = ""
     """Text for {patient}, with {site} and '/' ahead."""
 
     @property
@@ -206,7 +206,7 @@ def find_files(card: Card, walk: FolderWalk) -> list[CardFile]:
     for path in present:
         name = text(path)
         if match := expression.fullmatch(name):
-            parts = {"recording": os.path.splitext(os.path.basename(name))[0], "patient": "", **match.groupdict()}
+            parts = {"recording": os.path.splitext(os.path.basename(name))[0], **match.groupdict()}
             if site := parts.pop("site", ""):
                 parts["patient"] = f"{site}/{parts['patient']}"
             file = CardFile(path, **parts)
