@@ -110,8 +110,7 @@ def get_method(name: str) -> type[PretrainMethod]:
         trained: Any = get_method(name.removeprefix(TWIN))
         if not issubclass(trained, External):
             raise ValueError(f"{name}: {trained.name} has no twin; an encoder with weights from elsewhere has one")
-        encoder: Any = trained.encoder_class
-        return row_of_twin(encoder)
+        return row_of_twin(trained.encoder_class)
     method_class: Any = find_class("method", name, METHODS, PretrainMethod, PretrainedEncoder)
     return row_of(method_class) if issubclass(method_class, PretrainedEncoder) else method_class
 

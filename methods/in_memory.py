@@ -198,10 +198,10 @@ def weights_digest(network: nn.Module) -> str:
 
 def source_digest(network: Any) -> str:
     """Digest the source of a function, or of a module's class; '' where Python has none."""
-    source = ""
     with suppress(OSError, TypeError):
         source = inspect.getsource(type(network) if isinstance(network, nn.Module) else network)
-    return hashlib.sha256(source.encode()).hexdigest() if source else ""
+        return hashlib.sha256(source.encode()).hexdigest()
+    return ""
 
 
 @contextmanager

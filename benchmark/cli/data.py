@@ -142,8 +142,8 @@ def beats_of(
         return [], []
     amplitude, rate = np.median(beats, axis=0).tolist()
     rounded = float(f"{amplitude:.3g}")
-    recordings = counted(len(beats), "recording")
-    line = f"beats       QRS amplitude {rounded:g} mV, heart rate {rate:.0f}/min (medians of {recordings})"
+    medians = f"medians of {counted(len(beats), 'recording')}"
+    line = f"beats       QRS amplitude {rounded:g} mV, heart rate {rate:.0f}/min ({medians})"
     source = f"the rate that the files of {dataset.title} state"
     card = config.data.cards.get(dataset.name)
     if card and card.signals.rate:

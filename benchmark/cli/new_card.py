@@ -51,7 +51,7 @@ from benchmark.data.splits import Labels, TaskSpec
 from benchmark.results.canonical import alike, identifier, is_shortened, spellings, states_nothing, truth
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command, counted
-from benchmark.results.sheets import read_cells
+from benchmark.results.sheets import further_sheets, read_cells
 from benchmark.screen import Console, note
 
 MAX_CLASSES = 60
@@ -296,6 +296,8 @@ def draft_tables(folder: Path, scan: FolderScan) -> TableDraft:
         except DatasetError as problem:
             unused.append(str(problem))
             continue
+        further = further_sheets(folder / table)
+        unused += [f"sheet {name} of {table}, of which the first alone is read" for name in further]
         drafted = draft_table(table, cast(CellsByColumn, cells.to_dict("list")), scan)
         worse, best = sorted((drafted, best), key=TableDraft.worth)
         if worse.sections:

@@ -145,8 +145,7 @@ def shared_patients(data: Prepared, sides: Mapping[int, str]) -> Iterator[Findin
         sides_of.setdefault(data.recordings.patient[number], {})[side] = None
     shared = [f"{patient}: {' and '.join(several)}" for patient, several in sides_of.items() if len(several) > 1]
     if shared:
-        patients = counted(len(shared), "patient")
-        where = f"{patients} on two sides of the split of {data.title} ({some(shared)})"
+        where = f"{counted(len(shared), 'patient')} on two sides of the split of {data.title} ({some(shared)})"
         yield Finding((data.name,), "leak", f"{where}: correct the folds or use --protocol strict")
 
 
@@ -156,15 +155,14 @@ def file_warnings(data: Prepared) -> Iterator[Finding]:
     skipped = by_kind(zip(data.skipped.recording, data.skipped.reason, strict=True))
     for kind, names in sorted(skipped.items(), key=lambda item: -len(item[1])):
         if kind not in IN_THE_ECG:
-            recordings = counted(len(names), "recording")
-            yield Finding((data.name,), "warning", f"{recordings} cannot be used: {kind} ({some(names)})")
+            text = f"{counted(len(names), 'recording')} cannot be used: {kind} ({some(names)})"
+            yield Finding((data.name,), "warning", text)
     doubts = list(data.warnings)
     doubted = []
     for name, doubts_of_one in zip(table.recording, table.doubts, strict=True):
         doubted += [(name, doubt) for doubt in doubts_of_one.splitlines()]
     for kind, names in by_kind(doubted).items():
-        recordings = counted(len(names), "recording")
-        text = f"{recordings} used with {kind} ({some(names)})"
+        text = f"{counted(len(names), 'recording')} used with {kind} ({some(names)})"
         is_most = len(names) >= max(3, data.usable / 2)
         if kind == LIMB_LEADS and is_most:
             key = "`signals.leads` of its card" if data.form.endswith(CARD_FORM) else "the order that its files state"
@@ -172,8 +170,7 @@ def file_warnings(data: Prepared) -> Iterator[Finding]:
         doubts.append(text)
     cut = data.segmentation
     if padded := int(cut.is_padded(table.samples, table.fs).sum()):
-        recordings = counted(padded, "recording")
-        doubts.append(f"{recordings} shorter than {cut.seconds:g} s, lengthened by zeros")
+        doubts.append(f"{counted(padded, 'recording')} shorter than {cut.seconds:g} s, lengthened by zeros")
     for text in doubts:
         yield Finding((data.name,), "warning", text, in_tables=True)
     yield from two_groups(data, "rate", [f"{rate:g} Hz" for rate in table.fs])
@@ -230,10 +227,9 @@ def copies(of_digest: Mapping[str, list[Recorded]], outlines: Mapping[str, tuple
             names = [f"{one.data.title} {one.recording}" for one in group]
             equal.append(((datasets, leak, near), " = ".join(names)))
     for (datasets, leak, near), texts in grouped(equal).items():
-        signals = counted(len(texts), "signal")
         where = leak or "in more than one recording"
         severity: Severity = "leak" if leak and not near else "warning"
-        text = f"{signals}{near} {where}: {some(texts)}"
+        text = f"{counted(len(texts), 'signal')}{near} {where}: {some(texts)}"
         yield Finding(datasets, severity, text, in_tables=bool(leak and near))
 
 

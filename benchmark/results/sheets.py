@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmark.results.canonical import text
 from benchmark.results.names import unknown
@@ -97,6 +97,16 @@ def read_cells(path: Path) -> pd.DataFrame:
         cells = cells_of(read_text(path))
     stripped: pd.DataFrame = cells.apply(lambda column: column.str.strip())
     return stripped[(stripped != "").any(axis=1)]
+
+
+def further_sheets(path: Path) -> list[Any]:
+    """Name the sheets of a workbook behind the first, which are not read; none of another file."""
+    if path.suffix.lower() != WORKBOOK:
+        return []
+    import pandas as pd
+
+    with pd.ExcelFile(path) as book:
+        return book.sheet_names[1:]
 
 
 def cells_of(content: str) -> pd.DataFrame:

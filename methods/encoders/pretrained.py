@@ -219,7 +219,7 @@ def refuse_missed(encoder: PretrainedEncoder) -> None:
     for name in missed:
         weights[name].masked_fill_(weights[name].isnan(), 0)
     if not torch.equal(encoder.steps(encoder.embed(x)), marked_features):
-        names = ", ".join(missed[:NAMED]) + (" ..." if len(missed) > NAMED else "")
+        names = ", ".join(missed[:NAMED])
         raise ValueError(
             f"{encoder.word()}: load() sets {len(weights) - len(missed)} of {len(weights)} weights, and not {names}: "
             "compare their names with the checkpoint's (strict=False says nothing of them); a constant of the code is "

@@ -82,10 +82,14 @@ def test_a_draft_names_whatever_it_leaves_out(ours: Path) -> None:
     (ours / "ward.edf").symlink_to("/gone")
     people = {"recording": names, "patient": [*range(20)] * 2}
     labels = {"recording": names, "rhythm": ["SR", "AF"] * 20, "site": [1, 2] * 20, "split": ["train", "test"] * 20}
+    with pd.ExcelWriter(ours / "wards.xlsx") as wards:
+        for sheet in ("wards", "echo"):
+            pd.DataFrame({"ward": ["A", "B"]}).to_excel(wards, sheet_name=sheet, index=False)
     text = drafted(ours, a_people=people, labels=labels)
     assert 'file: "labels.csv"' in text
     assert 'column: "rhythm"' in text
-    for unused in ("a_people.csv", "(site, split)", "(echo.pdf)", "1 link to nothing (ward.edf)"):
+    names = ("a_people.csv", "(site, split)", "sheet echo of wards.xlsx", "(echo.pdf)", "1 link to nothing (ward.edf)")
+    for unused in names:
         assert [unused in line for line in text.splitlines() if line.startswith(UNUSED)].count(True) == 1, unused
 
 
