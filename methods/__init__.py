@@ -221,8 +221,16 @@ def _load_file(noun: str, path: Path, contracts: tuple[type, ...], taken: tuple[
         if isinstance(value, type) and issubclass(value, contracts) and value.__module__ == module.__name__
     ]
     if len(classes) != 1:
-        wanted = " or ".join(contract.__name__ for contract in contracts)
-        raise ValueError(f"{noun} file {path} defines {len(classes)} {wanted} classes: define exactly one")
+        raise ValueError(
+            f"{noun} file {path} defines {len(classes)} {' or '.join(kind.__name__ for kind in contracts)} classes: "
+            "define exactly one"
+        )
+    for second in re.findall(r"""["'/]([^"'/\n]{1,99}\.(?!py)\w+)["']""", text.decode("latin-1")):
+        if path.with_name(second).is_file() and second not in getattr(classes[0], "weights", ()):
+            raise ValueError(
+                f"{noun} file {path} names {second}, which lies beside it, and results are keyed by the one file: move "
+                "what it needs into it, or name that in `weights` of a PretrainedEncoder"
+            )
     name = getattr(classes[0], "name", "")
     if name in taken or not NAME.fullmatch(str(name)):
         raise ValueError(

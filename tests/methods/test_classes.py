@@ -107,6 +107,17 @@ def test_a_file_that_imports_another_one_is_refused_each_time(
     sys.modules.pop("neighbour", None)
 
 
+@pytest.mark.parametrize("opened", ['"rates.json"', "f'{FOLDER}/rates.json'"])
+def test_a_file_that_names_another_one_beside_it_is_refused(file: Path, opened: str) -> None:
+    file.write_text(f"FOLDER = 1\n{OUTSIDE}\nPATH = {opened}\n")
+    assert find(file).name == "long"
+    file.with_name("rates.json").touch()
+    file.write_text(f"FOLDER = 2\n{OUTSIDE}\nPATH = {opened}\n")
+    copied = file.rename(file.with_name("copied.py"))
+    with pytest.raises(ValueError, match=r"names rates\.json, which lies beside it, and results are keyed by the one"):
+        find(copied)
+
+
 def test_a_file_imports_installed_packages(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those in a folder of packages that a cluster puts on the path, and one that nothing has loaded yet."""
     packages = tmp_path / "lib" / "site-packages"
