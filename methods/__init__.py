@@ -154,6 +154,15 @@ def imported_by(source: bytes) -> Iterator[str]:
             yield node.module
 
 
+def named_by(source: bytes) -> Iterator[str]:
+    """Yield what may be a file's name in the texts of a source, the end of a path included; docstrings are left out."""
+    nodes = [*ast.walk(ast.parse(source))]
+    docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            yield from re.findall(r"[^/\n]{1,99}\.\w+$", node.value)
+
+
 WEIGHTS = (".bin", ".ckpt", ".h5", ".onnx", ".pkl", ".pt", ".pth", ".safetensors")
 """Ends of the names of files that hold weights."""
 OURS = ("methods", "benchmark", "reports")
@@ -221,12 +230,10 @@ def _load_file(noun: str, path: Path, contracts: tuple[type, ...], taken: tuple[
         if isinstance(value, type) and issubclass(value, contracts) and value.__module__ == module.__name__
     ]
     if len(classes) != 1:
-        raise ValueError(
-            f"{noun} file {path} defines {len(classes)} {' or '.join(kind.__name__ for kind in contracts)} classes: "
-            "define exactly one"
-        )
-    for second in re.findall(r"""["'/]([^"'/\n]{1,99}\.(?!py)\w+)["']""", text.decode("latin-1")):
-        if path.with_name(second).is_file() and second not in getattr(classes[0], "weights", ()):
+        wanted = " or ".join(contract.__name__ for contract in contracts)
+        raise ValueError(f"{noun} file {path} defines {len(classes)} {wanted} classes: define exactly one")
+    for second in named_by(text):
+        if path.with_name(second).is_file() and second not in (path.name, *getattr(classes[0], "weights", ())):
             raise ValueError(
                 f"{noun} file {path} names {second}, which lies beside it, and results are keyed by the one file: move "
                 "what it needs into it, or name that in `weights` of a PretrainedEncoder"

@@ -37,7 +37,7 @@ PYTHON = (
 """Files that Python code calls, and that they alone need."""
 ROOMS = (
     Room("Python", PYTHON, 5.4),
-    Room("methods", ("methods",), 21.6),
+    Room("methods", ("methods",), 21.8),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 43.8),
     Room("training", ("benchmark/training",), 11.6),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 19.5),
@@ -48,7 +48,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.5),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 184.9)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 185.2)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

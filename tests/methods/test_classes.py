@@ -109,9 +109,9 @@ def test_a_file_that_imports_another_one_is_refused_each_time(
 
 @pytest.mark.parametrize("opened", ['"rates.json"', "f'{FOLDER}/rates.json'"])
 def test_a_file_that_names_another_one_beside_it_is_refused(file: Path, opened: str) -> None:
-    file.write_text(f"FOLDER = 1\n{OUTSIDE}\nPATH = {opened}\n")
-    assert find(file).name == "long"
     file.with_name("rates.json").touch()
+    file.write_text(f'"""rates.json"""\n{OUTSIDE}\n')
+    assert find(file).name == "long"
     file.write_text(f"FOLDER = 2\n{OUTSIDE}\nPATH = {opened}\n")
     copied = file.rename(file.with_name("copied.py"))
     with pytest.raises(ValueError, match=r"names rates\.json, which lies beside it, and results are keyed by the one"):
