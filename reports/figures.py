@@ -188,10 +188,10 @@ def draw_differences(comparison: RowComparison, style: FigureStyle, stem: Path, 
     """Draw each row's difference in the headline from its reference, beside that of the best baseline."""
     frame = comparison.differences
     headline = style.plan.headline.title
-    reference = and_text([style.plan.variants[name] for name in frame["reference"].unique()] or [""])
+    reference = and_text([style.rows[name] for name in frame["reference"].unique()] or [""])
     caption = f"{headline}, row minus {reference}, {words}. {ADJUSTED}"
     for name in comparison.baseline["variant"].unique():
-        title = style.plan.variants[name]
+        title = style.rows[name]
         caption += f" Dashed: the baseline {title}, not pretrained, with its 95 % interval, which is not adjusted."
     label = f"{headline}, row − {reference} (points)"
     yield from draw_shares(comparison, style, stem, "against", label, caption)
@@ -287,7 +287,7 @@ def axes_of_differences(comparison: RowComparison, style: FigureStyle, title: st
     """
     frame = comparison.differences
     order = frame.sort_values("difference", ascending=False)["variant"].tolist()
-    reference = and_text([style.plan.variants[name] for name in frame["reference"].unique()])
+    reference = and_text([style.rows[name] for name in frame["reference"].unique()])
     share = frame["ratio"].iloc[0]
     with plt.style.context(SETTINGS):
         if axes is None:
@@ -296,7 +296,7 @@ def axes_of_differences(comparison: RowComparison, style: FigureStyle, title: st
     axes.set_yticks(range(len(order)), [style.rows[row] for row in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
     axes.set_xlabel(f"{style.plan.headline.title}, row − {reference} (points); filled: significant (Holm)")
-    beside = [style.plan.variants[name] for name in comparison.baseline["variant"].unique()]
+    beside = [style.rows[name] for name in comparison.baseline["variant"].unique()]
     axes.set_title("; dashed: ".join([title, *beside]))
     return axes
 

@@ -131,12 +131,15 @@ def test_names_of_others_are_text_in_every_file(write_store: WriteStore, tmp_pat
     assert r"\{A\} \{0\} \{\} \%s \textbackslash{} \$\textbackslash{}x\$" in (out / "results.tex").read_text()
 
 
-def test_figures_call_a_title_without_glyphs_by_its_name(write_store: WriteStore) -> None:
+@pytest.mark.draws
+def test_figures_call_a_title_without_glyphs_by_its_name(write_store: WriteStore, tmp_path: Path) -> None:
     def rename(plan: Plan) -> Plan:
-        return replace(plan, datasets={name: facts | {"title": "心电图"} for name, facts in plan.datasets.items()})
+        datasets = {name: facts | {"title": "心电图"} for name, facts in plan.datasets.items()}
+        return replace(plan, datasets=datasets, variants=dict.fromkeys(plan.variants, "心电图"))
 
-    titles = titles_of(load(write_store(alter_plan=rename)).plan).datasets
-    assert titles == {"ptb-xl": "ptb-xl (simulated)", "chapman": "chapman"}
+    results = load(write_store(alter_plan=rename))
+    assert titles_of(results.plan).datasets == {"ptb-xl": "ptb-xl (simulated)", "chapman": "chapman"}
+    assert build_report(results, tmp_path / "out").problems == []  # a letter without a glyph is a warning
 
 
 @pytest.mark.draws
