@@ -119,16 +119,21 @@ def semaphores() -> Iterator[None]:
 
 
 class OutputToReader(FileIO):
-    """A standard stream whose output ends with its reader (`| head`), so that the work goes on without a word."""
+    """A standard stream whose output ends with its reader (`| head`), so that the work goes on without a word.
+
+    Output to a disk that is full ends too, and raises OSError once.
+    """
 
     def write(self, data: ReadableBuffer) -> int:
-        """Write to the reader; nowhere from the time that it has gone."""
+        """Write to the reader; nowhere from the time that it has gone. Raises OSError the first time it cannot."""
         try:
             return super().write(data)
-        except BrokenPipeError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
+        except OSError as error:
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), self.fileno())
+            if not isinstance(error, BrokenPipeError):
+                error.filename = "the output"
+                raise
             return super().write(data)
 
 

@@ -148,8 +148,8 @@ def missing(grid: Grid, store: Store) -> Work:
     cells = grid.distinct_cells()
     pretrainings = {one.key: one for cell in cells for one in cell.pretrainings}
     parts: list[Part] = [*pretrainings.values(), *cells]
-    lacking: list[Part] = []
-    damage: list[str] = []
+    lacking = list[Part]()
+    damage = list[str]()
     for part in parts:
         try:
             if is_whole(part, store):

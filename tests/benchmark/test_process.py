@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -149,3 +150,13 @@ def test_output_whose_reader_has_gone_ends_without_an_error() -> None:
         assert os.read(reader, 4) == b"read"
         os.close(reader)
         assert [output.write(b"unread") for _ in range(2)] == [6, 6]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk without space")
+def test_output_to_a_full_disk_is_one_error_that_says_so() -> None:
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(
+            [sys.executable, str(ROOT / "run_benchmark.py"), "list"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert ended.returncode == 2
+    assert re.fullmatch("error: the output: No space left on device; free space .*\n", ended.stderr)
