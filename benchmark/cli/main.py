@@ -172,7 +172,7 @@ def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
     if not extra:
         return name, arguments
     if not extra[0].startswith("-"):
-        raise ConfigError(f"`{name}` takes no {extra[0]!r}; a command comes before its flags")
+        raise ConfigError(f"`{name}` takes no {extra[0]!r}; write it behind its flag, and a command before all flags")
     flags = [flag for flag in (*COMMANDS[name].flags, *COMMANDS[name].further) if flag != "word"]
     raise ConfigError(unknown(f"flag of `{name}`", extra[0].partition("=")[0], flags))
 

@@ -199,11 +199,9 @@ def find_files(card: Card, walk: FolderWalk) -> list[CardFile]:
 
     Raises DatasetError where there is none, with what there is, and where a stacked one cannot be read.
     """
-    pattern = card.signals.files
-    present = walk.paths
     files = list[CardFile]()
-    expression = re.compile(expression_of(text(pattern)))
-    for path in present:
+    expression = re.compile(expression_of(text(card.signals.files)))
+    for path in walk.paths:
         name = text(path)
         if match := expression.fullmatch(name):
             parts = {"recording": os.path.splitext(os.path.basename(name))[0], **match.groupdict()}
@@ -213,8 +211,9 @@ def find_files(card: Card, walk: FolderWalk) -> list[CardFile]:
             files += rows_of(card, walk.root, file) if card.signals.stacked else [file]
     if not files:
         raise DatasetError(
-            f"{card.title}: no file in {walk.root} matches signals.files {pattern!r}: there are {len(present)} "
-            f"files, e.g. {', '.join(present[:3])}; correct the pattern or give the folder by --data{walk.remark}"
+            f"{card.title}: no file in {walk.root} matches signals.files {card.signals.files!r}: there are "
+            f"{len(walk.paths)} files, e.g. {', '.join(walk.paths[:3])}; correct the pattern or give the "
+            f"folder by --data{walk.remark}"
         )
     return files
 
@@ -260,7 +259,6 @@ class CardDataset:
         """
         walk = walk_folder(self.root)
         table = self.card.table
-        kind = self.card.signals.kind
         files = find_files(self.card, walk)
         files_of = files_by_name(files)
         texts = list[str]()
@@ -270,19 +268,21 @@ class CardDataset:
             cell = same[0][table.path] if table and table.path else name
             matched[name] = Matched(same, match_file(cell, files_of))
         listing = make_listing(
-            matched, lambda name, match: self._entry(name, match, texts), f"{kind} files of a card", skipped
+            matched,
+            lambda name, match: self._entry(name, match, texts),
+            f"{self.card.signals.kind} files of a card",
+            skipped,
         )
         of_rows = {file.path for match in matched.values() for file in match.files}
         of_rows |= {file.path for name, _ in skipped for file in files_of.get(name, [])}
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
         signals = {self._file_and_row(file.path)[0] for file in files}
-        tables = [table.file] if table else []
-        readers = {name: version(name) for name in PACKAGES[kind] if find_spec(name)}
+        readers = {name: version(name) for name in PACKAGES[self.card.signals.kind] if find_spec(name)}
         return replace(
             listing,
             skipped=(*listing.skipped, *unlisted),
             warnings=(*walk.warnings, *self._warnings(listing.entries, matched, texts)),
-            notes=(*self._sites(listing.entries, matched), *walk.unread(signals, tables)),
+            notes=(*self._sites(listing.entries, matched), *walk.unread(signals, [table.file] if table else [])),
             reading=digest([self.card.model_dump(mode="json"), readers]),
         )
 

@@ -25,6 +25,7 @@ from benchmark.results.canonical import (
     text,
     truth,
 )
+from benchmark.results.names import unknown
 
 
 class CardLabels(CardSection):
@@ -46,6 +47,9 @@ class CardLabels(CardSection):
             raise ValueError(f"{twice[0]!r} stands for two classes")
         if self.column and self.comment:
             raise ValueError("give column or comment, not both")
+        for name in self.values:
+            if name not in self.classes:
+                raise ValueError(unknown("class in values", name, self.classes))
         return self
 
     def words(self, name: str) -> list[str]:
@@ -61,7 +65,7 @@ class CardLabels(CardSection):
     def columns(self) -> list[str]:
         """The columns of the table that are read: those of labels, else one of yes and no for each word of a class."""
         if self.has_a_column_a_class:
-            return [word for name in self.classes for word in self.words(name)]
+            return [*self.index_of]
         return [self.column] if isinstance(self.column, str) else self.column or []
 
     @cached_property
@@ -115,10 +119,9 @@ class CardLabels(CardSection):
         for written, count in Counter(texts).items():
             for word in labels_of(written, self.separator):
                 counts[word] += count
-        index_of = self.index_of
         lines = remarks("labels", [(text(written), written) for written in texts])
-        for words in spellings((alike(word), word) for word in [*counts, *index_of]).values():
-            if len({index_of.get(word) for word in words}) > 1:
+        for words in spellings((alike(word), word) for word in [*counts, *self.index_of]).values():
+            if len({self.index_of.get(word) for word in words}) > 1:
                 names = " and ".join(map(repr, words))
                 lines.append(f"labels differ in capitals or blanks alone; name them in labels.values: {names}")
         ignored = Counter({word: counts[word] for word in self.unknown(counts)})

@@ -43,7 +43,7 @@ def read_table(
     try:
         return read_columns(path, columns, further)
     except FileNotFoundError:
-        fault = f"no {path.name} in {path.parent}"
+        fault = f"no {path.name} in {path.parent}: copy it there, or correct its name"
     except OSError as error:
         fault = f"{path} cannot be read: {error.strerror}"
     except Exception as error:  # openpyxl and pyarrow raise any kind of error on a damaged file

@@ -31,7 +31,7 @@ LABELS = "labels: {column: rhythm, classes: [SR, AF]}\n"
     [
         ("tun", "unknown command 'tun' (did you mean 'tune'?); there are: run, status,"),
         ("run --methds pmq", "unknown flag of `run` '--methds' (did you mean '--methods'?)"),
-        ("--workers 3 tune", "`run` takes no 'tune'; a command comes before its flags"),
+        ("--workers 3 tune", "`run` takes no 'tune'; write it behind its flag, and a command before all flags"),
         ("export pmq", "the following arguments are required: --to"),
         (
             "--protocol stric",

@@ -47,6 +47,7 @@ def rewrite(folder: Path, **columns: list[str]) -> None:
         ({"signals": {"unit": "mV", "gain": 1000}}, "give unit or gain, not both"),
         ({"table": {"recording": None}}, "it needs `recording`, the column with what {recording} is, or `path`"),
         ({"labels": {"values": {"AF": ["SR"]}}}, "'SR' stands for two classes"),
+        ({"labels": {"values": {"AFF": ["x"]}}}, "unknown class in values 'AFF' (did you mean 'AF'?)"),
         ({"labels": {"comment": "Dx"}}, "give column or comment, not both"),
         (
             {"labels": {"column": None, "comment": "Dx"}, "signals": STACKED},
@@ -114,7 +115,7 @@ def test_an_identifier_that_stands_twice_in_a_pattern_is_the_same_text(opened: O
 
 @pytest.mark.parametrize("file", ["", "waves", "/dev/zero"])
 def test_a_table_that_is_no_file_is_one_line(opened: Opened, file: str) -> None:
-    with pytest.raises(DatasetError, match=r"^ours: no \w* in \S+\.$"):
+    with pytest.raises(DatasetError, match=r"^ours: no \w* in \S+: copy it there, or correct its name\.$"):
         opened(table={"file": file}).listing()
 
 
