@@ -65,6 +65,10 @@ SITE_COLUMN = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that say where a patient was."""
+RATE_COLUMN = re.compile(r"(fs|sampl(e|ing)[ _]?(rate|freq(uency)?))([ _]?[(\[]?hz[)\]]?)?", re.IGNORECASE)
+"""Names of columns that say a recording's rate."""
+NOT_NAMED = re.compile(f"{SITE_COLUMN.pattern}|{RATE_COLUMN.pattern}", re.IGNORECASE)
+"""Names of columns that are read though the card does not name them."""
 COUNTED_DIGITS = 5
 """Patients' numbers of up to so many digits may be counted from 1 by each site."""
 QUESTION = "?"
@@ -245,7 +249,9 @@ class CardDataset:
     def read(self, entry: Entry) -> Recording:
         """Read the signal in mV; raises Unusable, also where the file contradicts the card."""
         path, row = self._file_and_row(entry.path)
-        return to_recording(read_content(self.root / path, row, self.card.signals), self.card.signals)
+        content = read_content(self.root / path, row, self.card.signals)
+        content = content._replace(rates={**content.rates, "the table": entry.fs})
+        return to_recording(content, self.card.signals)
 
     def _file_and_row(self, path: str) -> tuple[str, int | None]:
         """Return the file of an entry's path, and its row in a stacked one."""
@@ -278,12 +284,13 @@ class CardDataset:
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
         signals = {self._file_and_row(file.path)[0] for file in files}
         readers = {name: version(name) for name in PACKAGES[self.card.signals.kind] if find_spec(name)}
+        rates = list(filter(None, [entry.fs for entry in listing.entries]))
         return replace(
             listing,
             skipped=(*listing.skipped, *unlisted),
             warnings=(*walk.warnings, *self._warnings(listing.entries, matched, texts)),
             notes=(*self._sites(listing.entries, matched), *walk.unread(signals, [table.file] if table else [])),
-            reading=digest([self.card.model_dump(mode="json"), readers]),
+            reading=digest([self.card.model_dump(mode="json"), readers, *rates]),
         )
 
     def _rows(self, table: CardTable, files: Sequence[CardFile]) -> tuple[dict[str, list[Row]], Skips]:
@@ -292,7 +299,7 @@ class CardDataset:
         patients = [name for name in self.card.patients if name != PATIENT]
         named = [table.recording, table.path, *patients, table.parts.column if table.parts else "", table.report]
         columns = [*dict.fromkeys(filter(None, [*named, *(labels.columns if labels else [])]))]
-        cells = read_table(self, self.root / table.file, columns, SITE_COLUMN)
+        cells = read_table(self, self.root / table.file, columns, NOT_NAMED)
         free = {*cells.columns} - {*columns} | {columns[0], *(labels.columns if labels and labels.column else ())}
         rows, skipped = group_rows(cells, columns[0], identifier, free)
         is_by_number = self.card.signals.stacked and not self.card.signals.ids_name
@@ -319,6 +326,7 @@ class CardDataset:
             stated = [*comments((self.root / path).with_suffix(""), labels.comment)]
         texts += stated
         indices = labels.indices(stated) if labels else ()
+        rates = [whole_number(row[column]) for column in row if RATE_COLUMN.fullmatch(column)]
         return Entry(
             recording=name,
             patient=name if not people else "/".join(people) if all(people) else nobody(name),
@@ -327,6 +335,7 @@ class CardDataset:
             report=decoded(row[table.report]) if table.report else "",
             fold=table.parts.fold_of(row[table.parts.column]) if table.parts else NO_FOLD,
             is_negative=bool(labels and labels.has_a_column_a_class and not indices),
+            fs=float(next(filter(None, rates), 0)),
         )
 
     def _stated_patient(self, match: Matched) -> list[str]:

@@ -336,3 +336,12 @@ def test_rows_are_matched_with_the_table_by_their_identifiers(opened: Opened, fo
     entry = next(item for item in listing.entries if item.recording == "5004")
     assert (entry.patient, entry.labels) == ("p4", (0,))
     np.testing.assert_array_equal(dataset.read(entry).signal, stack[4])
+
+
+def test_a_rate_in_the_table_is_compared_with_that_of_the_file(opened: Opened, folder: Path) -> None:
+    rewrite(folder, sampling_rate=["500"] * 11 + ["250"])
+    dataset = opened(labels=IGNORE)
+    first, *_, last = dataset.listing().entries
+    assert dataset.read(first).fs == 500
+    with pytest.raises(Unusable, match="500 Hz says the file, 250 Hz says the table"):
+        dataset.read(last)
