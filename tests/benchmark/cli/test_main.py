@@ -89,7 +89,8 @@ def test_the_commands_of_the_documents_are_taken(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     Path("my_method.py").write_text(MY_METHOD)  # the file that CONTRIBUTING.md names
     Path("docs").symlink_to(ROOT / "docs")  # METHODS.md names its examples
-    Path("theirs.py").symlink_to(ROOT / "docs" / "elsewhere" / "theirs.py")
+    for file in (ROOT / "docs" / "elsewhere" / "theirs.py", *(ROOT / "docs" / "released").glob("*.py")):
+        Path(file.name).symlink_to(file)
     made = set()
     for words in (words for path in DOCUMENTS for words in commands_of(path.read_text())):
         for card in (Path(word) for word in words if word.endswith(".yaml") and word[:5] != "docs/"):
