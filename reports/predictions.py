@@ -25,6 +25,7 @@ from benchmark.results.canonical import (
     remarks,
     text,
     thousands_mark,
+    truth,
 )
 from benchmark.results.names import reason_of
 from benchmark.results.sheets import read_columns
@@ -78,6 +79,8 @@ def with_numbers(source: Source, lines: pd.DataFrame) -> pd.DataFrame:
         values = lines[name]
         if not is_numeric_dtype(values):
             cells = values.map(str).tolist()
+            if name == "label":
+                cells = [*map(zero_or_one, cells)]
             try:
                 texts = plain_numbers(cells, thousands_mark(cells))
             except TwoReadings as reason:
@@ -86,6 +89,12 @@ def with_numbers(source: Source, lines: pd.DataFrame) -> pd.DataFrame:
         refuse(source, lines, ~np.isfinite(values), f"{name} {{{name}!r}} is no number")
         lines[name] = values.astype(float)
     return lines
+
+
+def zero_or_one(cell: str) -> str:
+    """Return '1' or '0' for a cell that says yes or no, another cell as it is."""
+    is_yes = truth(cell)
+    return cell if is_yes is None else str(int(is_yes))
 
 
 def renaming(name: str, columns: Iterable[str]) -> str:

@@ -213,6 +213,15 @@ def test_names_in_two_spellings_are_one(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(second_opinion(file).intervals(), opinion.intervals())
 
 
+def test_labels_may_say_yes_and_no(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.csv"
+    file.write_text(PREDICTIONS)
+    expected = second_opinion(file).intervals()
+    file.write_text(re.sub(r",([01]),(?=\d)", lambda label: f",{['No', 'yes'][int(label[1])]},", PREDICTIONS))
+    assert "yes" in file.read_text()
+    pd.testing.assert_frame_equal(second_opinion(file).intervals(), expected)
+
+
 def lines_of(scores: dict[tuple[str, int], list[float]], **columns: str) -> pd.DataFrame:
     """Predictions of models and seeds on eight recordings, of as many patients, of which every second is positive."""
     names = [f"r{number}" for number in range(8)]
