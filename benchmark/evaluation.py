@@ -33,7 +33,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.arrays import Arrays
 from benchmark.embedding import SavedEncoder, load_encoder
-from benchmark.results.names import RECORDING, UNTRAINED, reason_of
+from benchmark.results.names import RECORDING, UNTRAINED, counted, reason_of
 from benchmark.results.store import Store
 from benchmark.screen import open_console
 from methods import METHODS, NAME, get_method
@@ -166,7 +166,9 @@ def run(arguments: Namespace) -> RunResults:
     whole = run_of(store, plan, store.root)
     if failures:
         first = next(iter(whole.failures.values())).line
-        warnings.warn(f"{failures} tasks failed, the first: {first}; the same call tries them again", stacklevel=3)
+        warnings.warn(
+            f"{counted(failures, 'task')} failed, the first: {first}; the same call tries again", stacklevel=3
+        )
     return RunResults.from_run(whole, RECORDING)
 
 

@@ -112,7 +112,7 @@ def plan_lines(
     to_do = sum(one.method.trains for one in work.pretrainings)
     ratios = ", ".join(f"{ratio:g}" for ratio in config.ratios)
     shares = f"{ratios} of the labels x seeds {seeds_named(config.seeds)}"
-    yield f"config {config.name}: {cells} cells on {trained} pretrainings, at {shares}"
+    yield f"config {config.name}: {counted(cells, 'cell')} on {counted(trained, 'pretraining')}, at {shares}"
     if further := ", ".join(rows_of_all_labels(grid, config)):
         yield f"  beside these shares at all labels: {further}"
     yield f"  rows: {', '.join(rows_named(grid))}"

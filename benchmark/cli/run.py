@@ -71,7 +71,7 @@ def run(arguments: Namespace, console: Console) -> int:
         plan, failures = run_missing(request, console)
         reported = is_reported(plan, store, arguments, console)
     if failures:
-        terminal.error(f"{failures} tasks failed; the same command tries them again")
+        terminal.error(f"{counted(failures, 'task')} failed; the same command tries again")
     return FAILED if failures or not reported else OK
 
 
@@ -112,7 +112,7 @@ def run_missing(request: Request, console: Console) -> tuple[Plan, int]:
     work = missing(grid, store)
     store.save_plan(plan)
     cells = len(grid.distinct_cells())
-    counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
+    counts = f"{counted(cells, 'cell')} on {counted(len(grid.pretrainings), 'encoder')}"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
     needed = {pretraining.key for cell in work.cells for pretraining in cell.pretrainings}
     if again := [one.key for one in work.pretrainings if one.key not in needed]:
@@ -167,8 +167,10 @@ def prepare_all(
 def prepared_line(prepared: Prepared) -> str:
     """Write the size of a dataset, and the number of its skipped recordings by reason."""
     patients = len({*prepared.recordings.patient})
-    windows = f"{prepared.window_count} {prepared.segmentation.unit_name}s"
-    line = f"{prepared.title}: {prepared.usable} recordings of {patients} patients, {windows}"
+    line = (
+        f"{prepared.title}: {counted(prepared.usable, 'recording')} of {counted(patients, 'patient')}, "
+        f"{counted(prepared.window_count, prepared.segmentation.unit_name)}"
+    )
     reasons = "; ".join(f"{count} {reason}" for reason, count in skip_summary(prepared.skipped).items())
     return f"{line}; skipped {len(prepared.skipped)} ({reasons})" if reasons else line
 

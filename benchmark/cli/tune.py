@@ -29,7 +29,7 @@ from benchmark.config.config import Config, laid_over, with_settings
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
 from benchmark.results.files import write_atomic
-from benchmark.results.names import CANDIDATE, CRITERIA, LINEAR
+from benchmark.results.names import CANDIDATE, CRITERIA, LINEAR, counted
 from benchmark.results.store import Store
 from benchmark.run.datasets import locate, names_of
 from benchmark.run.grid import Cell, Grid, make_grid
@@ -86,7 +86,7 @@ def tune(arguments: Namespace, console: Console) -> int:
         terminal.error(f"no candidate of {', '.join(without)} could be finished; nothing is chosen for them")
     if failures:
         terminal.error(
-            f"{failures} tasks failed; their candidates are not chosen, and the same command tries them again"
+            f"{counted(failures, 'task')} failed; their candidates are not chosen, and the same command tries again"
         )
     return FAILED if without or failures else OK
 

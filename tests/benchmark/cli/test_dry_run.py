@@ -57,7 +57,7 @@ def test_a_dry_run_counts_what_is_missing(
 
     before = lines("new/deeper/runs")
     assert list(tmp_path.iterdir()) == []
-    assert before[0] == "config basic: 10 cells on 1 pretrainings, at 0.5, 0.1 of the labels x seeds 41"
+    assert before[0] == "config basic: 10 cells on 1 pretraining, at 0.5, 0.1 of the labels x seeds 41"
     assert before[1] == "  rows: random, pmq (Sun et al. 2025), features"
     assert "  mimic-iv-ecg: 5 recordings, 55 heartbeats (estimated; not prepared yet)" in before
     assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in before, "a cell of two tables is to do once"

@@ -156,7 +156,7 @@ def test_a_method_that_fails_fails_its_own_cells(
     with monkeypatch.context() as patch:
         patch.setattr(PMQ, "forward", lambda self, batch: json.loads("no keys today"))
         assert run() == FAILED
-    assert capsys.readouterr().err == "error: 3 tasks failed; the same command tries them again\n"
+    assert capsys.readouterr().err == "error: 3 tasks failed; the same command tries again\n"
     assert {row.variant for row in rows_of(tmp_path / "runs")} == {"random"}
     assert "its pretraining failed: JSONDecodeError" in table(tmp_path)
     assert run() == 0

@@ -125,7 +125,7 @@ def test_a_run_knows_its_data_again_in_another_place(ours: Path, run_verb: RunVe
     quick += ["--jobs", "1", "--workers", "1", "--baselines", "none", "--set", *small]
     status, out, err = run_verb("--datasets", "ours/ours.yaml", "--pretrain-dataset", "ours", *quick)
     assert (status, err) == (OK, "")
-    assert "1 cells on 1 encoders: 0 done, 1 to do" in out
+    assert "1 cell on 1 encoder: 0 done, 1 to do" in out
     for file in (tmp_path / "runs").rglob("*.json"):
         assert str(tmp_path) not in file.read_text()
     moved = tmp_path / "moved" / "ours" / "ours.yaml"
