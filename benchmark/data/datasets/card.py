@@ -356,7 +356,7 @@ class CardDataset:
                 folder = file.path.partition(file.patient or os.path.basename(file.path))[0]
                 pairs.append((entry.patient, site or folder))
         several = spellings(pairs)
-        if several and 2 * len({place for _, place in pairs}) <= len(pairs):  # else each recording has its folder
+        if several and 2 * len({site for _, site in pairs}) <= len(pairs):  # else each recording has its folder
             number, (first, second, *_) = next(iter(several.items()))
             yield (
                 f"{len(several)} patients' numbers stand in several folders or hospitals, e.g. {number} in {first!r} "
