@@ -138,9 +138,10 @@ class OutputToReader(FileIO):
 
 
 def outlive_readers() -> None:
-    """Let this process go on where the reader of its stdout or stderr ends; streams that a test took are left alone."""
+    """Let this process go on where a standard stream is closed or its reader ends; those that a test took stay."""
     for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
+        stream = getattr(sys, name) or open(os.devnull, "w")  # noqa: SIM115, a shell may close one
+        setattr(sys, name, stream)
         if isinstance(stream, TextIOWrapper) and stream is getattr(sys, f"__{name}__"):
             file = OutputToReader(stream.fileno(), "w", closefd=False)
             setattr(sys, name, TextIOWrapper(BufferedWriter(file), stream.encoding, stream.errors, line_buffering=True))

@@ -18,6 +18,7 @@ from benchmark.process import (
     Interrupted,
     OutputToReader,
     interrupts,
+    outlive_readers,
     shared_map,
     stop,
 )
@@ -160,3 +161,10 @@ def test_output_to_a_full_disk_is_one_error_that_says_so() -> None:
         )
     assert ended.returncode == 2
     assert re.fullmatch("error: the output: No space left on device; free space .*\n", ended.stderr)
+
+
+def test_a_closed_stream_takes_output_without_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)  # as Python has it where a shell closed it
+    outlive_readers()
+    with sys.stdout as stream:
+        assert stream.write("a line") == 6
