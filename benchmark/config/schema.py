@@ -24,7 +24,7 @@ T = TypeVar("T")
 Listed: TypeAlias = Annotated[list[T], Field(min_length=1)]
 """A list of one value or more."""
 Ratio = Annotated[float, Field(gt=0, le=1)]
-Epochs = Annotated[float, Field(gt=0), AfterValidator(lambda n: int(n) if n == int(n) else n)]
+Epochs = Annotated[float, Field(gt=0, le=1e6), AfterValidator(lambda n: int(n) if n == int(n) else n)]
 """A whole number is an int, so that 3 and 3.0 give the same key."""
 Corpus = Annotated[str, BeforeValidator(lambda names: JOIN.join(map(str, names)) if isinstance(names, list) else names)]
 """Several datasets, in a list, are one name: 'ptb-xl+chapman'."""
