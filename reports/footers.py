@@ -282,8 +282,8 @@ def _classes_of_one_patient(results: Run, cells: Sequence[PlannedCell]) -> Itera
         is_out = is_alone | ~has_both_signs(test.truth)  # (C,)
         if is_out.any():
             scored = f"{(~is_out).sum()} of {len(classes)} classes"
-            scored += f", without {and_text(list(classes[is_out]))}"
-            yield f"{facts['title']}: AUROC and AUPRC of every row are means over {scored}."
+            lacking = and_text(list(classes[is_out]))
+            yield f"{facts['title']}: AUROC and AUPRC of every row are means over {scored}, without {lacking}."
 
 
 def _errors(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
@@ -359,10 +359,10 @@ def _limits(plan: Plan, statistics: TableStatistics, layout: Layout) -> Iterator
     text = f"Detectable difference in {headline.words} (power {100 * POWER:g} %, one test, median): {now:.1f} points"
     if plan.config["protocol"] == "strict" and not np.isnan(twice):
         text += f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}"
+    margin = counted(round(100 * headline.margin), "point")
     needed = 100 * needed_error(headline.margin)
     error = 100 * median_error(pairs)
-    within = f"within {counted(round(100 * headline.margin), 'point')} with the same power"
     yield (
-        f"{text}. To show two equal rows to be {within}, a standard error of {needed:.2f} points is needed before "
-        f"Holm's correction; the median pair has {error:.2f}."
+        f"{text}. To show two equal rows to be within {margin} with the same power, a standard error of {needed:.2f} "
+        f"points is needed before Holm's correction; the median pair has {error:.2f}."
     )

@@ -111,8 +111,8 @@ def merge(runs: Sequence[Run]) -> Run:
         for other in merged:
             differences = differences or incompatible(run, other)
         if differences:
-            titled = f"{run.name} ({and_text(list(run.plan.variants.values()))})"
-            messages.append(f"not put together: {titled}: {listed(differences)}")
+            titles = and_text(list(run.plan.variants.values()))
+            messages.append(f"not put together: {run.name} ({titles}): {listed(differences)}")
         else:
             merged.append(run)
     first, *others = merged

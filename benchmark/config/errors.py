@@ -67,10 +67,8 @@ def one_line(error: ValidationError, prefix: str, config_type: Any) -> str:
         return f"{prefix.rstrip('.')}: {message}" if prefix else message
     if first["type"] in ("missing", "value_error"):  # a check's message names the value
         return f"{key}: {message}"
-    return (
-        f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}"
-        f"{'; write [VALUE, ...]' * (first['type'] == 'list_type')}"
-    )
+    remedy = "; write [VALUE, ...]" if first["type"] == "list_type" else ""
+    return f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}{remedy}"
 
 
 def built(config_type: Any, values: Mapping[str, Any], prefix: str) -> Any:
