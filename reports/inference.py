@@ -8,6 +8,7 @@ jackknife pseudo-values X of a score or of a difference, S seeds x P patients, t
     V = V_seeds + V_patients,    V_seeds = s^2 / S,    V_patients = max(0, MS_patients - MS_rest) / (S P)
 
 with s^2 the variance over seeds, and the degrees of freedom of its t test are (S - 1) (V / V_seeds)^2, at most P - 1.
+With two seeds nothing is subtracted: where their scores are close by chance, V would be far below the jackknife's own.
 Where parts of the patients have encoders of their own (`crossfitted` in a plan), nothing is subtracted from
 MS_patients, since each seed deals its parts anew, and above five seeds V_patients is enlarged: no variance of fixed
 predictions sees the training patients whom parts and seeds share (Bengio and Grandvalet, 2004, "No unbiased estimator
@@ -121,8 +122,8 @@ def _patients_variance(contribution: Doubles, is_crossfitted: bool) -> float:
     """Compute V_patients of what P patients add to the errors of S scores, (S, P)."""
     seeds = len(contribution)
     common = contribution.mean(axis=0)  # (P,)
-    rest = 0.0  # of a cross-fitting nothing is subtracted: each seed deals anew
-    if seeds > 1 and not is_crossfitted:
+    rest = 0.0  # nothing is subtracted of two seeds, which are too few to tell it, nor of a cross-fitting
+    if seeds > 2 and not is_crossfitted:
         rest = float(((contribution - common) ** 2).sum()) / (seeds * (seeds - 1))
     variance = float((common**2).sum()) - rest
     return variance if np.isnan(variance) else max(0.0, variance)

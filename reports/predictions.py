@@ -20,6 +20,7 @@ from benchmark.results.canonical import (
     TwoReadings,
     identifier,
     is_shortened,
+    other_capitals,
     patient,
     plain_numbers,
     remarks,
@@ -166,7 +167,8 @@ def reading_notes(written: pd.DataFrame, lines: pd.DataFrame) -> Iterator[str]:
         yield f"{unknown} of {every} recordings name no patient in the column patient and count as a person each."
     for column in written.columns.intersection([*CANONICAL]):
         readings = list(zip(lines[column], written[column], strict=True))
-        for remark in remarks(f"texts of the column {column}", readings):
+        texts = f"texts of the column {column}"
+        for remark in (*remarks(texts, readings), *other_capitals(texts, lines[column])):
             yield f"{remark}."
 
 

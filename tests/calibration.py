@@ -207,8 +207,11 @@ def twice(experiments: int) -> tuple[float, float]:
 def lines(experiments: int) -> Iterator[tuple[str, str]]:
     """Yield what is simulated and what the tests say of it."""
     three = "{:.3f}; {:.3f}; {:.3f}"
-    for seeds in (3, 5, 8):
+    for seeds in (2, 3, 5, 8):
         yield f"equal rows, {seeds} seeds", three.format(*rates(Design(seeds=seeds), experiments))
+    for seeds in (2, 3, 5):
+        alone = Design(METHODS[:2], seeds)
+        yield f"two equal rows alone, {seeds} seeds", three.format(*rates(alone, experiments))
     skewed = Design(is_skewed=True, run=0.04)
     yield "equal rows, skewed runs (exponential), of 4 points", three.format(*rates(skewed, experiments))
     yield "equal rows, cross-fitted", three.format(*rates(Design(is_crossfitted=True), experiments))

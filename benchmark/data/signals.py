@@ -19,6 +19,7 @@ from benchmark.results.files import KEY_LENGTH
 
 LIMB_LEADS = "limb leads that break Einthoven's laws"
 IDENTICAL, FLAT = "all leads identical", "half of the leads or more flat"
+COPIED = "chest leads that are copies of another"
 FLAT_BELOW_MV = 0.005
 """A lead that varies by no more is flat, and leads that differ by no more are equal: one step of a coarse file."""
 SIGNS = {LEADS.index(lead): np.sign(shares) for lead, shares in LIMB_SHARES.items()}
@@ -86,6 +87,15 @@ def lead_problem(signal: Floats) -> str:
     return LIMB_LEADS if broken else ""
 
 
+def has_copied_chest_leads(signal: Floats) -> bool:
+    """Tell whether two of V1 to V6 of (n, 12) mV are one signal; a flat limb lead makes two of the others equal."""
+    chest = signal[:, 6:]
+    moving = chest[:, np.ptp(chest, axis=0) > FLAT_BELOW_MV]  # (n, L)
+    by_height = moving[:, np.argsort(moving.max(axis=0))]  # copies are neighbours
+    between = np.abs(np.diff(by_height, axis=1)).max(axis=0)  # (L - 1,)
+    return bool((between <= FLAT_BELOW_MV).any())
+
+
 def amplitude_of(signal: Floats, fs: float) -> float:
     """Estimate the QRS amplitude, mV, of (n, 12) at fs Hz: the median over leads of the median range of stretches.
 
@@ -99,8 +109,11 @@ def amplitude_of(signal: Floats, fs: float) -> float:
 
 def signal_doubts(signal: Floats, fs: float, *, raw: bool) -> Iterator[str]:
     """Say what is doubtful about (n, 12) mV at fs Hz; `raw`: it is kept in float16 without being standardised."""
-    if problem := lead_problem(signal):
+    problem = lead_problem(signal)
+    if problem:
         yield problem
+    if problem != IDENTICAL and has_copied_chest_leads(signal):
+        yield COPIED
     lowest, highest = AMPLITUDES
     if not lowest <= amplitude_of(signal, fs) <= highest:
         yield f"a QRS amplitude outside {lowest} to {highest} mV, so that its unit or gain is probably wrong"

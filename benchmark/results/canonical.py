@@ -153,6 +153,18 @@ def remarks(noun: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
     return lines
 
 
+def other_capitals(noun: str, names: Iterable[str]) -> list[str]:
+    """Say which names differ from another in capitals or blanks alone; noun: what they name, in the plural."""
+    several = spellings((alike(name), name) for name in names)
+    if not several:
+        return []
+    first, second, *_ = next(iter(several.values()))
+    return [
+        f"{len(several)} {noun} are written in several capitals or blanks and count as several, e.g. {first!a} and "
+        f"{second!a}: where they are one, write them in one way"
+    ]
+
+
 def plain_numbers(cells: Sequence[str], thousands: str) -> list[str]:
     """Return numbers with a decimal point and no mark at thousands; other cells stay as they are.
 

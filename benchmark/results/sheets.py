@@ -29,13 +29,16 @@ AHEAD = 100_000
 def encoding_of(content: bytes) -> str:
     """Return the encoding of a text: UTF-16 by its first bytes or zeros, UTF-8, else Latin-1, as any can be read.
 
-    Latin letters in UTF-16 have a zero byte each, at odd places if the lower byte comes first; other text has none.
+    Latin letters in UTF-16 have a zero byte each, at odd positions if the lower byte comes first; other text has none
+    or a few, where a program ends its texts with zeros.
     """
     for mark, encoding in ENCODINGS.items():
         if content.startswith(mark):
             return encoding
-    if b"\0" in content:
-        return "utf-16-le" if content.index(b"\0") % 2 else "utf-16-be"
+    zeros = {"utf-16-be": content[::2].count(0), "utf-16-le": content[1::2].count(0)}
+    encoding = max(zeros, key=zeros.__getitem__)
+    if zeros[encoding] > max(content.count(b"\n"), 0.9 * sum(zeros.values())):  # every line end has one
+        return encoding
     try:
         content.decode()
     except UnicodeDecodeError:
@@ -44,9 +47,10 @@ def encoding_of(content: bytes) -> str:
 
 
 def read_text(path: Path) -> str:
-    """Read a text file in its encoding; every line ends in a line feed. Raises OSError."""
+    """Read a text file in its encoding, without zero bytes; every line ends in a line feed. Raises OSError."""
     content = path.read_bytes()
-    return io.StringIO(content.decode(encoding_of(content)), newline=None).getvalue()
+    decoded = content.decode(encoding_of(content)).replace("\0", "")
+    return io.StringIO(decoded, newline=None).getvalue()
 
 
 def present(path: Path) -> Path:

@@ -48,6 +48,12 @@ def test_equal_methods_are_rarely_told_apart() -> None:
         assert family <= 0.08, metric
 
 
+def test_two_seeds_of_two_equal_methods_are_rarely_told_apart() -> None:
+    """Where two seeds agree by chance, their variance says nothing, and the patients' own has to be enough."""
+    pairs = experiments(200, methods=2, seeds=2, patients=120, windows=1, scatter=Scatter(**SCATTERS["mixed"]))
+    assert (pairs["p"] < LEVEL).groupby(pairs["metric"]).mean().max() <= 0.08
+
+
 def nested(random: np.random.Generator, seeds: int, subsets: int, methods: int = 4) -> ScoreColumn:
     """Equal methods with effects of patients, pretraining, labelled subset (one for all methods), and of each run."""
     patients, shape = 200, (methods, seeds, subsets)

@@ -77,6 +77,12 @@ def test_the_variance_of_a_mean_over_patients_is_that_of_the_textbook() -> None:
     assert of_seeds == pytest.approx(0.3**2 / 80 / 6, rel=0.1)
 
 
+def test_of_two_seeds_nothing_is_subtracted_from_the_jackknife_of_their_mean() -> None:
+    block = block_of(np.random.default_rng(1), 2, 80, patient=0.1, run=0.3)
+    jackknife = (block[:, 1:].mean(axis=0) ** 2).sum()
+    assert variances([block]).patients_variance == pytest.approx(jackknife)
+
+
 def test_the_variance_of_a_cross_fitting_counts_patients_half_as_much_again() -> None:
     random = np.random.default_rng(1)
     for seeds, factor in ((5, 1.0), (6, 1.5)):

@@ -213,6 +213,12 @@ def test_names_in_two_spellings_are_one(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(second_opinion(file).intervals(), opinion.intervals())
 
 
+def test_models_that_differ_in_capitals_are_several_and_named(tmp_path: Path) -> None:
+    opinion = second_opinion(predictions(tmp_path / "theirs.csv", "p{}".format, model="Theirs"))
+    assert set(opinion.intervals()["variant"]) == {"theirs", "Theirs"}
+    assert "'Theirs' and 'theirs'" in repr(opinion) or "'theirs' and 'Theirs'" in repr(opinion)
+
+
 def test_labels_may_say_yes_and_no(tmp_path: Path) -> None:
     file = tmp_path / "theirs.csv"
     file.write_text(PREDICTIONS)

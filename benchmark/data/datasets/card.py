@@ -44,6 +44,7 @@ from benchmark.data.datasets.wfdb_files import comments, signal_files
 from benchmark.results.canonical import (
     decoded,
     identifier,
+    other_capitals,
     remarks,
     spellings,
     text,
@@ -373,6 +374,7 @@ class CardDataset:
         if columns := ", ".join(self.card.patients):
             pairs = [(entry.patient, "/".join(self._stated_patient(matched[entry.recording]))) for entry in entries]
             yield from remarks("patients", pairs)
+            yield from other_capitals("patients", [entry.patient for entry in entries])
         if labels:
             yield from labels.remarks(texts)
             blanks = Counter(word for entry in entries for word in labels.blanks(matched[entry.recording].rows[0]))

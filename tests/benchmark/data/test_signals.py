@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.signals import (
+    COPIED,
     FLAT_BELOW_MV,
     IDENTICAL,
     LARGEST_ERROR,
     LARGEST_OFFSET,
     LIMB_LEADS,
     amplitude_of,
+    has_copied_chest_leads,
     lead_problem,
     outline_of,
     signal_digest,
@@ -111,8 +113,16 @@ def test_equal_leads_are_doubtful(ecg: LeadsSignal) -> None:
     equal[0] = 0.0
     equal[0, 4] = FLAT_BELOW_MV  # of the coarsest signals
     assert lead_problem(equal) == IDENTICAL
-    ecg[:, 7] = ecg[:, 6]
-    assert lead_problem(ecg) == ""
+
+
+def test_chest_leads_that_are_copies_of_another_are_doubtful(ecg: LeadsSignal) -> None:
+    assert COPIED not in signal_doubts(ecg, 500, raw=False)
+    ecg[:, 1] = 0  # of the limb leads two are now equal by Einthoven's laws
+    ecg[:, 6] = 0
+    ecg[:, 9] = 0
+    assert COPIED not in signal_doubts(ecg, 500, raw=False)
+    ecg[:, 11] = ecg[:, 7] + FLAT_BELOW_MV / 2
+    assert COPIED in signal_doubts(ecg, 500, raw=False)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +139,7 @@ def test_nothing_is_said_of_real_recordings_but_for_an_exchange(shared_ecgs: Pat
     signals = [read_recording(header.with_suffix("")).signal for header in headers]
     assert {lead_problem(signal) for signal in signals} == {""}
     assert {lead_problem(signal[:, [1, 0, *range(2, 12)]]) for signal in signals} == {LIMB_LEADS}
+    assert not any(map(has_copied_chest_leads, signals))
 
 
 @pytest.mark.parametrize("rate", [40, 75, 180])

@@ -56,6 +56,7 @@ def test_a_faulty_table_is_one_line(tmp_path: Path, text: str, message: str) -> 
         "sep=,\nà,b\n1;5,2\n".encode(),
         "# exported\n# two columns of labels, no dates, no names\nà,b\n1,2\n".encode(),
         "à\u200b,b\n1,2\n".encode(),
+        "à\0\0,b\n1,2\n".encode(),
     ],
 )
 def test_a_table_is_read_in_any_encoding(tmp_path: Path, content: bytes) -> None:

@@ -51,6 +51,15 @@ def test_a_person_in_two_spellings_is_one(opened: Opened, folder: Path, first: s
     assert ascii(second.format(1)) in warning
 
 
+def test_patients_that_differ_in_capitals_are_several_and_named(opened: Opened, folder: Path) -> None:
+    rewrite(folder, person=twice("P{}", "p{}"))
+    listing = opened().listing()
+    assert len({entry.patient for entry in listing.entries}) == 12
+    (warning,) = listing.warnings
+    assert warning.startswith("6 patients ")
+    assert "'P1' and 'p1'" in warning
+
+
 @pytest.mark.parametrize("spelling", ["AFIB\u200e", "b'AFIB'", "A\u00adFIB", "\ufeffAFIB "])
 def test_a_label_in_two_spellings_is_one_class(opened: Opened, folder: Path, spelling: str) -> None:
     rewrite(folder, rhythm=["SR", "AFIB", "SR", spelling] * 3)
