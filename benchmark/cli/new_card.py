@@ -23,7 +23,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_card
 from benchmark.data.column import Column
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable
+from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable, some
 from benchmark.data.datasets.card import (
     PATIENT,
     QUESTION,
@@ -45,10 +45,10 @@ from benchmark.data.datasets.card_formats import (
 from benchmark.data.datasets.card_labels import labels_of, members
 from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.data.datasets.tables import read_table
-from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, missing_leads, reasons
+from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, missing_leads, read_header, reasons
 from benchmark.data.prepare import unprepared
 from benchmark.data.splits import Labels, TaskSpec
-from benchmark.results.canonical import alike, identifier, is_shortened, spellings, states_nothing, truth
+from benchmark.results.canonical import alike, identifier, is_shortened, spellings, states_nothing, text, truth
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command, counted
 from benchmark.results.sheets import further_sheets, read_cells
@@ -296,6 +296,9 @@ def draft_tables(folder: Path, scan: FolderScan) -> TableDraft:
         except DatasetError as problem:
             unused.append(str(problem))
             continue
+        header = read_cells(folder / table).iloc[0].map(text)
+        if names := [*dict.fromkeys(header[header.duplicated() & (header != "")])]:
+            unused.append(f"columns of {table} whose name stands there twice ({some(names)})")
         further = further_sheets(folder / table)
         unused += [f"sheet {name} of {table}, of which the first alone is read" for name in further]
         drafted = draft_table(table, cast(CellsByColumn, cells.to_dict("list")), scan)
@@ -328,17 +331,34 @@ def draft(folder: Path, file: str) -> str:
     sections, named, unused = draft_tables(folder, scan)
     if not sections.get("labels") and scan.pattern.lower().endswith(".hea"):
         with suppress(Unusable):
-            stated = [text for path in scan.signals for text in comments((folder / path).with_suffix(""), DIAGNOSIS)]
+            stated = [cell for path in scan.signals for cell in comments((folder / path).with_suffix(""), DIAGNOSIS)]
             if 2 <= len(label_counts(stated)[1]) <= MAX_CLASSES:
                 sections["labels"] = named_lines("comment", DIAGNOSIS, stated)
-    text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))
-    text += "".join(f"{UNUSED}{' '.join(line.split())}\n" for line in [*scan.unused, *unused])
+    if not sections.get("labels"):
+        unused += beside_tables(folder, scan)
+    content = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))
+    content += "".join(f"{UNUSED}{' '.join(line.split())}\n" for line in [*scan.unused, *unused])
     for section, lines in {"signals": signal_lines(folder, scan, named), **sections}.items():
-        text += f"\n{section}:\n" * bool(lines)
+        content += f"\n{section}:\n" * bool(lines)
         for key, value in lines.items():
             mark = f"  # QUESTION: {' '.join(value.split())}" if isinstance(value, Question) else ""
-            text += f"  {key}: {_yaml(QUESTION if mark else value)}{mark}\n"
-    return text if sections.get("labels") else text + NO_LABELS
+            content += f"  {key}: {_yaml(QUESTION if mark else value)}{mark}\n"
+    return content if sections.get("labels") else content + NO_LABELS
+
+
+def beside_tables(folder: Path, scan: FolderScan) -> list[str]:
+    """Name what may state labels where no table does: folders of signals, arrays and comments, a line for each sort."""
+    lines = list[str]()
+    parents = [*dict.fromkeys(map(os.path.dirname, scan.signals))]
+    if 2 <= len(parents) <= min(MAX_CLASSES, len(scan.signals) // 2):
+        lines.append(f"folders whose names may be labels ({some(parents)}): write them into a table")
+    if arrays := [name for name, shape in scan.shapes.items() if len(shape) == 1]:
+        lines.append(f"arrays that may be labels or patients ({some(arrays)}): write them into a table")
+    first = (folder / scan.signals[0]).with_suffix("")
+    with suppress(Unusable):
+        if stated := [line for line in read_header(first) if line.startswith("#")]:
+            lines.append(f"comments of headers, of which labels.comment takes one ({some(stated)})")
+    return lines
 
 
 def _yaml(value: Any) -> str:
@@ -358,11 +378,11 @@ def new_card(arguments: Namespace, console: Console) -> int:
     file = arguments.card or folder / f"{name_of(folder)}.yaml"
     if file.exists():
         raise ConfigError(f"{file} exists and is not overwritten: name another by --card FILE, or remove it")
-    text = draft(folder, shlex.quote(str(file)))
-    lines = text.splitlines()
+    content = draft(folder, shlex.quote(str(file)))
+    lines = content.splitlines()
     questions = [line.strip() for line in lines if "# QUESTION:" in line]
-    flags = ["--datasets" if "\nlabels:" in text else "--pretrain-dataset", str(file)]
-    write_atomic(file, text.encode("utf-8", "backslashreplace"))
+    flags = ["--datasets" if "\nlabels:" in content else "--pretrain-dataset", str(file)]
+    write_atomic(file, content.encode("utf-8", "backslashreplace"))
     note(console, f"wrote {file}: {len(questions)} questions are open" if questions else f"wrote {file}")
     if not questions:
         try:

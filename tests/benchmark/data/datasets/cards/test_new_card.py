@@ -141,3 +141,27 @@ def test_comments_of_headers_are_labels_where_no_table_has_any(folder: Path, suf
     assert content["labels"] == {"comment": "Dx", "separator": ",", "classes": ["426783006", "164889003"]}
     assert questions == []
     assert all(read(folder, content))
+
+
+def test_a_draft_without_labels_names_what_may_state_them(
+    tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any
+) -> None:
+    for number, name in enumerate("abcd"):
+        folder = tmp_path / ["AF", "SR"][number % 2]
+        folder.mkdir(exist_ok=True)
+        write_record(folder / name, make_ecg(seconds=2.0))
+    header = tmp_path / "AF" / "a.hea"
+    header.write_text(f"{header.read_text()}#<diagnoses> AF\n")
+    text = draft(tmp_path, "ours.yaml")
+    assert "# Not used: folders whose names may be labels (AF, SR)" in text
+    assert "(#<diagnoses> AF)" in text
+    arrays = tmp_path / "arrays"
+    arrays.mkdir()
+    np.savez(arrays / "a.npz", ecg=np.stack([make_ecg(seconds=2.0)] * 2), y=[0, 1])
+    assert "# Not used: arrays that may be labels or patients (y)" in draft(arrays, "ours.yaml")
+
+
+def test_columns_of_one_name_are_named(folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text().replace("person", "rhythm", 1))
+    assert "# Not used: columns of labels.csv whose name stands there twice (rhythm)" in draft(folder, "ours.yaml")
