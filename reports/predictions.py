@@ -137,7 +137,7 @@ def with_rows(source: Source, written: pd.DataFrame, rows: pd.DataFrame) -> tupl
 
 def is_paired(written: pd.DataFrame) -> bool:
     """Tell whether a column says of every line that equal seeds of two models belong together."""
-    return "paired" in written and bool(written["paired"].dropna().map(text).isin(["yes", "true", "1"]).all())
+    return "paired" in written and set(written["paired"].dropna().map(truth)) == {True}
 
 
 def canonical_lines(source: Source, written: pd.DataFrame) -> pd.DataFrame:

@@ -152,7 +152,7 @@ def results_of(
     shown = [column.metric for column in columns if column.metric != OVERALL]
     models = list(dict.fromkeys(run.model for run in runs))
     layout = Layout(PREDICTIONS, "", "", tuple(models), tuple(shown), (), HEADLINE)
-    limits = " ".join(difference_notes(runs, statistics.pairs))
+    limits = " ".join(difference_notes(runs, statistics.pairs, is_paired(written)))
     plan = Plan(digest(models), {"protocol": "strict"}, dict(zip(models, models, strict=True)), {}, {})
     seeds = list(dict.fromkeys(run.seed for run in runs))
     return ComparedPredictions(plan, table_of(layout, statistics, limits, notes), statistics, seeds)
@@ -227,13 +227,13 @@ def size_note(runs: Mapping[Training, Predictions]) -> str:
     return f"Models: {models}, seeds: {seeds}, classes: {classes}, recordings: {recordings}, patients: {patients}."
 
 
-def difference_notes(runs: Mapping[Training, Predictions], pairs: pd.DataFrame) -> Iterator[str]:
+def difference_notes(runs: Mapping[Training, Predictions], pairs: pd.DataFrame, paired: bool) -> Iterator[str]:
     """Say what does not follow from the seeds, and which difference can be detected."""
     models = {run.model for run in runs}
     seeds = {run.seed for run in runs}
     if len(seeds) == 1:
         yield "Each model is one run: that one way of training is better than another does not follow."
-    elif len(runs) < len(models) * len(seeds):
+    elif paired and len(runs) < len(models) * len(seeds):
         yield "Not every model has every seed: a difference is over the seeds that both have."
     is_shown = (pairs["metric"] != OVERALL) & (pairs["detectable"] > 0)
     detectable = pairs[is_shown].groupby("metric", sort=False)["detectable"]

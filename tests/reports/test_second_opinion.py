@@ -263,11 +263,17 @@ def test_a_model_with_logits_or_decisions_takes_nothing_from_the_others(tmp_path
 def test_seeds_are_paired_where_a_column_says_so(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     scores = {(model, seed): random.random(8) for model, seeds in (("a", 4), ("b", 3)) for seed in range(seeds)}
-    for columns, paired in (({}, False), ({"paired": "yes"}, True)):
+    for columns, paired in (
+        ({}, False),
+        ({"paired": "no"}, False),
+        ({"paired": "yes"}, True),
+        ({"paired": "True"}, True),
+    ):
         lines_of(scores, **columns).to_csv(tmp_path / "scores.csv", index=False)  # type: ignore[arg-type]
         opinion = second_opinion(tmp_path / "scores.csv")
         pair = opinion.pairs().set_index("metric").loc["auroc"]
         assert ("are not paired" in repr(opinion)) != paired
+        assert ("a difference is over the seeds that both have" in repr(opinion)) == paired
         by_model = []
         for model, seeds in (("a", 4), ("b", 3)):
             by_model.append([roc_auc_score([0, 1] * 4, scores[model, seed]) for seed in range(seeds)])
