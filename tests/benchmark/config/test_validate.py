@@ -29,6 +29,7 @@ WRONG: tuple[tuple[dict[str, Any], list[str]], ...] = (
     ({"data.datasets": ["chapman"], "data.task": ["form"]}, ["data.task", "'form'", "chapman has default, all"]),
     ({"data.folds": 5}, ["data.folds: 5", "--protocol strict"]),
     ({"seeds": [41, 41]}, ["seeds", "[41, 41]", "twice"]),
+    ({"pretrain.epochs": 1e300}, ["pretrain.epochs", "1000000"]),
     ({"ablate": ["w/o queu"]}, ["unknown ablation 'w/o queu' (did you mean 'pmq:w/o queue'?)"]),
     ({"ablate": ["all"], "methods": ["moco"]}, ["ablate: no compared method has an ablation; compare pmq too"]),
     # what a forward pass of two zero windows tells
