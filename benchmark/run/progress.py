@@ -75,6 +75,10 @@ class GridProgress:
         """Sums of the seconds of the cells that were timed."""
         for job in work.jobs:
             self.remaining.update(job.time_classes)
+        self.passes = sum(pretraining.passes for pretraining in work.pretrainings)
+        self.ended_passes = 0.0
+        self.first_look: tuple[float, float] | None = None
+        """Time at which pretrainings were first seen to have done encoder passes, and their number."""
         self.began = self.printed = time.monotonic()
         self.bars = open_bars(console, with_time=False)
         self.stages = {stage: self.bars.add_task(stage, total=count, text="") for stage, count in self.total.items()}
@@ -91,6 +95,7 @@ class GridProgress:
 
     def end(self, job: Job, endings: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
+        self.ended_passes += job.passes
         for time_class, ending in zip(job.time_classes, endings, strict=False):  # a pretraining has none
             self.remaining[time_class] -= 1
             self.timed[time_class] += ending.seconds > 0
@@ -110,18 +115,34 @@ class GridProgress:
             total += count * self.seconds[time_class] / self.timed[time_class]
         return total / max(1, running)
 
+    def pretrainings_left(self, of_running: float) -> float | None:
+        """Estimate the seconds that the pretrainings still take, by encoder passes; None before some were seen done.
+
+        of_running: passes that the running pretrainings have done.
+        """
+        now, done = time.monotonic(), self.ended_passes + of_running
+        if done and self.first_look is None:  # of a checkpoint some may be done
+            self.first_look = now, done
+        began, before = self.first_look or (now, done)
+        return (now - began) * (self.passes - done) / (done - before) if done > before else None
+
     def refresh(self, running: Sequence[Job], remark: str = "") -> None:
         """Read how far the running pretrainings are, and show it, with a remark beside the cells."""
-        folders = [self.store.pretrained / job.key for job in running if job.is_pretraining]
-        trained = [progress for folder in folders if (progress := read_progress(folder))]
+        trained = []
+        passes = 0.0
+        for job in running:
+            progress = read_progress(self.store.pretrained / job.key) if job.is_pretraining else None
+            if progress:
+                trained.append(progress)
+                passes += job.passes * progress.done / progress.total
+        left = {"pretrainings": self.pretrainings_left(passes), "cells": self.cells_left(len(running))}
         lines = []
         for stage, bar in self.stages.items():
             shown = trained if stage == "pretrainings" else []
             ended = self.done[stage] + self.failed[stage] + sum(progress.done / progress.total for progress in shown)
             self.bars.update(bar, completed=ended)
-            eta = self.cells_left(len(running)) if stage == "cells" else self.bars.tasks[bar].time_remaining
             count = f"{self.done[stage]} of {self.total[stage]}"
-            if eta:  # before the names of tasks, which a narrow terminal cuts
+            if eta := left[stage]:  # before the names of tasks, which a narrow terminal cuts
                 count += f", about {duration(eta)} to go"
             texts = [count, *(f"{progress.name} {progress.text}" for progress in shown)]
             if remark and stage == "cells":

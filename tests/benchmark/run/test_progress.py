@@ -63,6 +63,23 @@ def test_progress_is_lines_on_a_pipe(bench: Bench, monkeypatch: pytest.MonkeyPat
     assert "\x1b[?25h" in shown.rpartition("epoch 2/3")[2]  # the cursor
 
 
+def test_the_time_of_pretrainings_goes_by_their_encoder_passes(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"methods": ["pmq"], "baselines": [], "sweeps": {"pmq": {"pretrain.epochs": [1, 3]}}, "seeds": [41]}
+    bench = Bench(small_config(BASE | settings), cohorts, Store(tmp_path / "runs"))
+    longest, *others = [job for job in bench.missing().jobs if job.is_pretraining]
+    progress = GridProgress(open_console(io.StringIO()), bench.missing(), bench.store)
+    clock = iter([100.0, 103.0, 106.0])
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: next(clock))
+    assert progress.pretrainings_left(longest.passes / 3) is None  # a checkpoint had as many
+    assert progress.pretrainings_left(longest.passes * 2 / 3) == pytest.approx(
+        3 * (1 + 3 * sum(job.passes for job in others) / longest.passes)
+    )
+    progress.end(longest, ended(longest))
+    assert progress.pretrainings_left(0) == pytest.approx(6 * 1.5 * sum(job.passes for job in others) / longest.passes)
+
+
 def test_the_time_of_cells_counts_shared_features_once(
     cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
