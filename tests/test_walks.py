@@ -32,7 +32,7 @@ GRID = (
     "--jobs 1 --workers 1"
 )
 ONE_CELL = "--config tiny.yaml --data chapman=. --pretrain-dataset chapman --device cpu --jobs 1 --workers 1"
-MOST_FUNCTIONS, MOST_FILES = 498, 65
+MOST_FUNCTIONS, MOST_FILES = 502, 65
 """Functions and files that a command enters for one pretraining and one cell, in one process, reports apart."""
 Stack = tuple[str, ...]
 """The files of this repository on a call stack, the outermost first."""

@@ -75,7 +75,7 @@ class GridProgress:
         """Sums of the seconds of the cells that were timed."""
         for job in work.jobs:
             self.remaining.update(job.time_classes)
-        self.passes = sum(pretraining.passes for pretraining in work.pretrainings)
+        self.passes = {pretraining.key: pretraining.passes for pretraining in work.pretrainings}
         self.ended_passes = 0.0
         self.first_look: tuple[float, float] | None = None
         """Time at which pretrainings were first seen to have done encoder passes, and their number."""
@@ -95,7 +95,8 @@ class GridProgress:
 
     def end(self, job: Job, endings: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
-        self.ended_passes += job.passes
+        if job.is_pretraining:
+            self.ended_passes += self.passes[job.key]
         for time_class, ending in zip(job.time_classes, endings, strict=False):  # a pretraining has none
             self.remaining[time_class] -= 1
             self.timed[time_class] += ending.seconds > 0
@@ -124,7 +125,7 @@ class GridProgress:
         if done and self.first_look is None:  # of a checkpoint some may be done
             self.first_look = now, done
         began, before = self.first_look or (now, done)
-        return (now - began) * (self.passes - done) / (done - before) if done > before else None
+        return (now - began) * (sum(self.passes.values()) - done) / (done - before) if done > before else None
 
     def refresh(self, running: Sequence[Job], remark: str = "") -> None:
         """Read how far the running pretrainings are, and show it, with a remark beside the cells."""
@@ -134,7 +135,7 @@ class GridProgress:
             progress = read_progress(self.store.pretrained / job.key) if job.is_pretraining else None
             if progress:
                 trained.append(progress)
-                passes += job.passes * progress.done / progress.total
+                passes += self.passes[job.key] * progress.done / progress.total
         left = {"pretrainings": self.pretrainings_left(passes), "cells": self.cells_left(len(running))}
         lines = []
         for stage, bar in self.stages.items():

@@ -65,12 +65,6 @@ class Job:
         return self.parts[0].key
 
     @property
-    def passes(self) -> float:
-        """Encoder passes of a pretraining; 0 for cells."""
-        first = self.parts[0]
-        return first.passes if isinstance(first, Pretraining) else 0.0
-
-    @property
     def time_classes(self) -> list[TimeClass]:
         """Time class of each of its cells; none for a pretraining."""
         return [(part.evaluation, number == 0) for number, part in enumerate(self.parts) if isinstance(part, Cell)]

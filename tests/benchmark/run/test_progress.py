@@ -70,14 +70,14 @@ def test_the_time_of_pretrainings_goes_by_their_encoder_passes(
     bench = Bench(small_config(BASE | settings), cohorts, Store(tmp_path / "runs"))
     longest, *others = [job for job in bench.missing().jobs if job.is_pretraining]
     progress = GridProgress(open_console(io.StringIO()), bench.missing(), bench.store)
+    of_longest = progress.passes[longest.key]
+    of_others = sum(progress.passes[job.key] for job in others)
     clock = iter([100.0, 103.0, 106.0])
     monkeypatch.setattr(progress_module.time, "monotonic", lambda: next(clock))
-    assert progress.pretrainings_left(longest.passes / 3) is None  # a checkpoint had as many
-    assert progress.pretrainings_left(longest.passes * 2 / 3) == pytest.approx(
-        3 * (1 + 3 * sum(job.passes for job in others) / longest.passes)
-    )
+    assert progress.pretrainings_left(of_longest / 3) is None  # a checkpoint had as many
+    assert progress.pretrainings_left(of_longest * 2 / 3) == pytest.approx(3 + 9 * of_others / of_longest)
     progress.end(longest, ended(longest))
-    assert progress.pretrainings_left(0) == pytest.approx(6 * 1.5 * sum(job.passes for job in others) / longest.passes)
+    assert progress.pretrainings_left(0) == pytest.approx(9 * of_others / of_longest)
 
 
 def test_the_time_of_cells_counts_shared_features_once(
