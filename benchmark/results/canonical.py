@@ -160,8 +160,8 @@ def other_capitals(noun: str, names: Iterable[str]) -> list[str]:
         return []
     first, second, *_ = next(iter(several.values()))
     return [
-        f"{len(several)} {noun} are written in several capitals or blanks and count as several, e.g. {first!a} and "
-        f"{second!a}: where they are one, write them in one way"
+        f"{len(several)} {noun} are written in ways that differ in capitals or blanks alone, and each way counts by "
+        f"itself, e.g. {first!a} and {second!a}: where they are one, write them in one way"
     ]
 
 
