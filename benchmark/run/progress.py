@@ -136,14 +136,14 @@ class GridProgress:
             if progress:
                 trained.append(progress)
                 passes += self.passes[job.key] * progress.done / progress.total
-        left = {"pretrainings": self.pretrainings_left(passes), "cells": self.cells_left(len(running))}
+        seconds_to_go = {"pretrainings": self.pretrainings_left(passes), "cells": self.cells_left(len(running))}
         lines = []
         for stage, bar in self.stages.items():
             shown = trained if stage == "pretrainings" else []
             ended = self.done[stage] + self.failed[stage] + sum(progress.done / progress.total for progress in shown)
             self.bars.update(bar, completed=ended)
             count = f"{self.done[stage]} of {self.total[stage]}"
-            if eta := left[stage]:  # before the names of tasks, which a narrow terminal cuts
+            if eta := seconds_to_go[stage]:  # before the names of tasks, which a narrow terminal cuts
                 count += f", about {duration(eta)} to go"
             texts = [count, *(f"{progress.name} {progress.text}" for progress in shown)]
             if remark and stage == "cells":
