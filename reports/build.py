@@ -28,6 +28,7 @@ from benchmark.results.names import (
 from benchmark.results.store import Predictions
 from reports.columns import UnequalTestSets
 from reports.comparison import RowComparison, comparison_of
+from reports.gains import budget_gains
 from reports.inference import TableStatistics, statistics_of
 from reports.latex import latex_file
 from reports.layouts import evaluations_of, layouts
@@ -110,6 +111,12 @@ def build_report(results: Run, out: Path, *, unit: str | None = None, further: S
         contents["results.md"] += f"\n## Patient retrieval\n\n{retrieval.text}\n\n{retrieved}\n"
         contents["retrieval.csv"] = csv(retrieval.scores)
         contents["retrieval-pairs.csv"] = csv(retrieval.pairs)
+    try:
+        gains = budget_gains(results, units[0])
+        if len(gains):
+            contents["gains.csv"] = csv(gains)
+    except UnequalTestSets as problem:
+        problems.append(f"gains of a longer pretraining: {problem}")
     write_files(out, contents)
     figures: list[Figure] = []
     try:

@@ -136,6 +136,13 @@ def enlargement(seeds: int) -> float:
 
 def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """Compute a line per row of each column: `COLUMN_ID`, variant, mean, low, high, errors and seeds."""
+    frame = means_with_intervals(columns)
+    frame[["low", "high"]] = frame[["low", "high"]].clip(0, 1)
+    return frame
+
+
+def means_with_intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
+    """Compute the lines of `intervals` of rows that may be below zero, as differences are."""
     lines = []
     for column in columns:
         estimates = [estimate_over_seeds(total_of(blocks)) for blocks in column.rows.values()]
@@ -146,9 +153,7 @@ def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
         tests["mean"] = tests["difference"]
         tests["variant"] = list(column.rows)
         lines.append(column.identity | tests)
-    frame = _joined(lines, INTERVALS)
-    frame[["low", "high"]] = frame[["low", "high"]].clip(0, 1)
-    return frame
+    return _joined(lines, INTERVALS)
 
 
 def pairwise(columns: Sequence[ScoreColumn], baselines: Collection[str] = ()) -> pd.DataFrame:
@@ -180,7 +185,7 @@ def _compared(column: ScoreColumn, pairs: Sequence[tuple[str, str]], baselines: 
     """Test the differences of pairs of rows of a column, of which untrained rows and baselines stand apart."""
     if not pairs:
         return {}
-    subtract = _difference if column.is_paired else _unpaired_difference
+    subtract = difference if column.is_paired else _unpaired_difference
     differences = [subtract(column.rows[first], column.rows[second]) for first, second in pairs]
     apart = [row for row in column.rows if row in baselines or is_untrained(row)]
     scores = {row: total_of(blocks) for row, blocks in column.rows.items()}
@@ -198,7 +203,7 @@ def _compared(column: ScoreColumn, pairs: Sequence[tuple[str, str]], baselines: 
     return column.identity | tests
 
 
-def _difference(first: Sequence[Doubles], second: Sequence[Doubles]) -> list[Doubles]:
+def difference(first: Sequence[Doubles], second: Sequence[Doubles]) -> list[Doubles]:
     """Subtract the (S, 1 + P) blocks of one row from those of another, dataset by dataset."""
     return [one - other for one, other in zip(first, second, strict=True)]
 

@@ -35,12 +35,12 @@ from reports.figures import (
     style_of,
     unit_and_seeds,
 )
+from reports.gains import BUDGET
 from reports.layouts import role_of
 from reports.looks import Look
 from reports.results import Record, Run, mean_over_subsets
 from reports.words import labels_text
 
-BUDGET = "pretrain.epochs"
 BUDGET_COLUMNS = ["ratio", "variant", "method", "updates", "mean", "low", "high"]
 WIDE = 50
 """Ratio of the most updates to the fewest from which on an axis has a tick at the powers of ten alone."""

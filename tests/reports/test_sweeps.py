@@ -12,7 +12,8 @@ import pytest
 from benchmark.results.store import Plan
 from reports import load
 from reports.figures import style_of
-from reports.sweeps import BUDGET, budget_panels, budget_points
+from reports.gains import BUDGET
+from reports.sweeps import budget_panels, budget_points
 
 pytestmark = pytest.mark.draws
 LINE = {"metric": "overall", "low": 0.4, "high": 0.9}
