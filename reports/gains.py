@@ -7,7 +7,7 @@ budget; it is tested as the difference of two scores is (`reports.inference`), t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -31,14 +31,13 @@ def budget_gains(results: Run, unit: str) -> pd.DataFrame:
     """
     plan = results.plan
     swept = [cell for cell in plan.cells if role_of(plan, cell.variant).get("hyperparameter") == BUDGET]
-    lines: list[dict[str, Any]] = []
+    lines: list[dict[Hashable, Any]] = []
     for evaluation in evaluations_of(plan):
         cells = [cell for cell in swept if cell.evaluation == evaluation]
         for epochs, column in columns_of_gains(results, cells, unit):
-            identity = {"evaluation": evaluation, "epochs": epochs}
             gains = means_with_intervals([column]).rename(columns={"variant": "first", "mean": "difference"})
-            lines += gains.assign(second="", **identity).to_dict("records")
-            lines += pairwise([column]).assign(**identity).to_dict("records")
+            for frame in (gains.assign(second=""), pairwise([column])):
+                lines += frame.assign(evaluation=evaluation, epochs=epochs).to_dict("records")
     return pd.DataFrame(lines, columns=GAINS)
 
 

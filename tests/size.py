@@ -36,7 +36,7 @@ PYTHON = (
 )  # fmt: skip
 """Files that Python code calls, and that they alone need."""
 ROOMS = (
-    Room("Python", PYTHON, 5.4),
+    Room("Python", PYTHON, 5.6),
     Room("methods", ("methods",), 21.8),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 44.0),
     Room("training", ("benchmark/training",), 11.6),
@@ -48,7 +48,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.5),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 186.5)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 186.7)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

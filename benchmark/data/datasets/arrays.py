@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmark.data.datasets.base import LEADS
 from benchmark.results.files import KEY_LENGTH, replacing, write_atomic
@@ -34,7 +35,7 @@ class Arrays:
     """Signals (n, samples, leads), or n arrays (samples, leads) of any length, in `unit`."""
     y: Any = None
     """Classes (n,) of the recordings, or (n, C) of 0 and 1 for the C `classes`, of which NaN leaves a recording
-    out; None: recordings to pretrain on.
+    out, or a frame of these with a column per class; None: recordings to pretrain on.
     """
     rate: float
     """Hz."""
@@ -60,6 +61,13 @@ class Arrays:
 
         Raises ValueError, in one line, for columns that do not fit the recordings.
         """
+        for number, signal in enumerate(self.x):
+            if np.ndim(signal) != 2:
+                raise ValueError(f"{self.name}: signal {number} has the shape {np.shape(signal)}, not (samples, leads)")
+            if np.ma.is_masked(signal):
+                raise ValueError(
+                    f"{self.name}: signal {number} has masked samples: fill them, with NaN where none is known"
+                )
         columns = self._columns()
         for name, values in columns.items():
             if len(values) != len(self.x):
@@ -70,7 +78,7 @@ class Arrays:
         card = json.dumps(self._card(), indent=1)  # JSON is YAML
         content = hashlib.sha256(f"{card}\n{table.getvalue()}".encode())
         for signal in self.x:
-            content.update(np.ascontiguousarray(signal).tobytes())
+            content.update(f"{np.shape(signal)}".encode() + np.ascontiguousarray(signal).tobytes())
         written = folder / f"{self.name}-{content.hexdigest()[:KEY_LENGTH]}"
         file = written / f"{self.name}.yaml"
         if file.is_file():
@@ -90,15 +98,24 @@ class Arrays:
         return len({np.shape(signal) for signal in self.x}) == 1
 
     def _columns(self) -> dict[str, list[Any]]:
-        """Collect the columns of the table beside the recording: name -> values."""
+        """Collect the columns of the table beside the recording: name -> values, NaN where one is missing."""
         given = {"patient": self.patient, "split": self.split, "label": None if self.multi else self.y}
-        columns = {name: np.asarray(values).tolist() for name, values in given.items() if values is not None}
+        columns = {name: with_nan(values) for name, values in given.items() if values is not None}
         if self.multi:
-            indicators = np.asarray(self.y)  # (n, C)
-            if len(self.classes) != indicators.shape[1]:
-                raise ValueError(f"{self.name}: y has {indicators.shape[1]} columns, classes names {len(self.classes)}")
-            columns |= dict(zip(self.classes, indicators.T.tolist(), strict=True))
+            columns |= {str(name): with_nan(values) for name, values in self._indicators().items()}
         return columns
+
+    def _indicators(self) -> pd.DataFrame:
+        """Return labels of 0, 1 and NaN, a column per class, where a recording can have several classes."""
+        indicators = pd.DataFrame(self.y)
+        names = list(self.classes) or list(indicators.columns)
+        if isinstance(self.y, pd.DataFrame):
+            if set(names) != set(indicators.columns):
+                raise ValueError(f"{self.name}: y has the columns {list(indicators.columns)}, classes names {names}")
+            return indicators[names]
+        if len(self.classes) != indicators.shape[1]:
+            raise ValueError(f"{self.name}: y has {indicators.shape[1]} columns, classes names {len(self.classes)}")
+        return indicators.set_axis(names, axis=1)
 
     def _card(self) -> dict[str, Any]:
         """Make the content of the card."""
@@ -111,11 +128,17 @@ class Arrays:
         card: dict[str, Any] = {
             "name": self.name, "title": self.title or self.name, "signals": signals, "table": table,
         }  # fmt: skip
-        if self.y is not None:
-            present = sorted({*map(str, np.asarray(self.y).tolist())} - {"", "nan", "None"})
-            card["labels"] = {"classes": list(map(str, self.classes or present))}
-            if not self.multi:
-                card["labels"]["column"] = "label"
-            elif np.isnan(np.asarray(self.y, float)).any():
+        if self.multi:
+            indicators = self._indicators()
+            card["labels"] = {"classes": list(map(str, indicators.columns))}
+            if indicators.isna().any(axis=None):
                 card["labels"]["blank"] = "skip"
+        elif self.y is not None:
+            present = {str(value) for value in self._columns()["label"]} - {"", "nan", "None"}
+            card["labels"] = {"classes": list(map(str, self.classes or sorted(present))), "column": "label"}
         return card
+
+
+def with_nan(values: Any) -> list[Any]:
+    """List the values of an array, a series or a sequence, with NaN where one is masked or missing."""
+    return [np.nan if pd.isna(value) else value for value in pd.Series(values)]
