@@ -75,7 +75,16 @@ def with_numbers(source: Source, lines: pd.DataFrame) -> pd.DataFrame:
     missing = [name for name in NEEDED if name not in lines]
     if missing:
         hint = "".join(renaming(name, lines.columns) for name in missing)
-        raise ValueError(f"{source} has no {', '.join(missing)}; its columns are {', '.join(lines.columns)}{hint}")
+        columns = ", ".join(lines.columns)
+        raise ValueError(
+            f"{source} has no single column {', '.join(missing)}; columns that are single: {columns}{hint}"
+        )
+    if not lines.columns.is_unique:
+        raise ValueError(
+            f"{source}: several columns are called {lines.columns[lines.columns.duplicated()][0]}; keep one"
+        )
+    if lines.empty:
+        raise ValueError(f"{source} has no line of predictions")
     for name in NUMBERS:
         values = lines[name]
         if not is_numeric_dtype(values):
@@ -153,6 +162,8 @@ def canonical_lines(source: Source, written: pd.DataFrame) -> pd.DataFrame:
         lost = f"{column} {{{column}!r}} was shortened by a spreadsheet; write the number as text into the table"
         refuse(source, lines, lines[column].map(is_shortened), lost)
         lines[column] = lines[column].map(canonical)
+    for column in ("recording", "model"):
+        refuse(source, lines, lines[column] == "", f"the column {column} is blank")
     names_nobody = lines["patient"] == ""
     lines["patient"] = lines["patient"].mask(names_nobody, "?" + lines["recording"])
     return lines

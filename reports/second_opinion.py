@@ -108,7 +108,7 @@ def compare_predictions(predictions: pd.DataFrame, further: Sequence[str] = ()) 
     >>> float(scores.set_index("metric").at["auroc", "value"])
     1.0
     """
-    written = predictions.reset_index(drop=True)
+    written = pd.DataFrame(predictions).reset_index(drop=True)
     others = written.columns.difference(list(NUMBERS))
     written[others] = written[others].astype(str).where(written[others].notna(), "")
     return results_of("predictions", with_numbers("predictions", written), further)

@@ -42,13 +42,13 @@ ROOMS = (
     Room("training", ("benchmark/training",), 11.6),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 19.7),
     Room("results", ("benchmark/results",), 10.2),
-    Room("reports", ("reports",), 40.3),
+    Room("reports", ("reports",), 40.4),
     Room("config", ("benchmark/config",), 6.9),
     Room("command line", ("run_benchmark.py", "benchmark/cli"), 23.7),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 3.5),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 186.7)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports", "ecg_pretrain_bench"), 186.8)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

@@ -118,7 +118,13 @@ def test_the_example_of_the_page_has_its_tables(
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("recording,", "record,", " has no recording; its columns are record, patient, label, score, model"),
+        ("recording,", "record,", " has no single column recording; columns that are single: record, patient,"),
+        (
+            "recording,patient",
+            "score,patient",
+            " has no single column recording, score; columns that are single: patient",
+        ),
+        ("a,p1,1,0.9,theirs", "a,p1,1,0.9,", ", line 2: the column model is blank"),
         ("a,p1,1,0.9", "a,p1,2,0.9", ", line 2: label 2 is neither 0 nor 1"),
         ("a,p1,1,0.9", "a,p1,1,high", ", line 2: score 'high' is no number"),
         ("b,p2,0,0.2,theirs\n", "", ": model theirs has no score of recording b"),
@@ -138,6 +144,24 @@ def test_predictions_that_cannot_be_used_are_one_line_with_the_place(
     assert f"{file}{problem}" in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("frame", "problem"),
+    [
+        (pd.DataFrame(columns=["recording", "patient", "label", "score", "model"]), " has no line of predictions"),
+        (
+            pd.DataFrame(
+                [["r1", "p1", 1, 0.9, 0.8, "ours"]],
+                columns=["recording", "patient", "label", "score", "score", "model"],
+            ),
+            ": several columns are called score; keep one",
+        ),
+    ],
+)
+def test_a_frame_that_cannot_be_used_is_one_line(frame: pd.DataFrame, problem: str) -> None:
+    with pytest.raises(ValueError, match=f"^predictions{problem}$"):
+        compare_predictions(frame)
 
 
 def test_classes_that_say_little_are_alike_for_all_models(tmp_path: Path) -> None:
