@@ -94,7 +94,7 @@ def evaluate(
       whatever `jobs` says.
 
     Raises ConfigError (a ValueError) and DatasetError, in one line, before any work. Cells that fail are a warning, and
-    the same call tries them again.
+    the same call tries them again; without `progress`, so is what is doubtful in the data.
 
     >>> from benchmark.data.simulate import simulate
     >>> labels = ["NORM", "AFIB"] * 10
@@ -133,12 +133,17 @@ def evaluate(
             for given in named.values():
                 if isinstance(given, SavedEncoder):
                     refuse_other_windows(given, config_of(arguments))
-            return run(arguments)
+            judged = run(arguments)
+    for line in () if progress else judged.plan.warnings:
+        warnings.warn(line, stacklevel=2)
+    return judged
 
 
 def opened(encoders: Any) -> dict[str, Any]:
     """Return name -> encoder, '' for one without a name; folders of exported encoders are loaded."""
     named = dict(encoders) if isinstance(encoders, Mapping) else {"": encoders}
+    if not named:
+        raise ValueError("no encoder is named")
     for name, given in named.items():
         if isinstance(given, str | Path) and str(given) not in METHODS and Path(given).is_dir():
             named[name] = load_encoder(given)

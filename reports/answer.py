@@ -146,6 +146,7 @@ class Results(ABC):
                 parts.append(f"<p><b>{escape(title)}</b></p>{block}")
             for mark, text in table.footnotes.items():
                 parts.append(f"<small><sup>{mark}</sup> {escape(text)}</small><br>")
+            parts += [f"<small>{escape(line)}</small><br>" for line in table.footers]
         return "".join(parts) or escape(repr(self))
 
 

@@ -74,7 +74,7 @@ def score_columns(
     Raises UnequalTestSets.
     """
     tested = [metric for metric in metrics if metric in (*JACKKNIFED, *RECALLS)]
-    finished = [cell for cell in cells if cell.key in results.rows]
+    finished = [cell for cell in cells if cell.key in results.rows and results.rows[cell.key].counts["test_windows"]]
     by_seed = Replicates("seed", sorted({cell.seed for cell in finished}))
     headline = results.plan.headline
     for ratio in dict.fromkeys(cell.ratio for cell in finished):

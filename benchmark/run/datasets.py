@@ -231,11 +231,15 @@ def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[
 
 
 def too_short(column: Column) -> Iterator[Finding]:
-    """Warn where more than a tenth of a column's recordings have too few windows to be scored."""
+    """Say where more than a tenth of a column's recordings have too few windows to be scored; all are fatal."""
     data, per_trial = column.data, column.spec.per_trial
-    short = np.count_nonzero(data.trials_of_each(per_trial) == 0)
-    if short > data.usable / 10:
-        text = f"{short} of {data.usable} recordings have fewer than {per_trial} heartbeats"
+    is_short = data.trials_of_each(per_trial) == 0  # (R,)
+    short = np.count_nonzero(is_short)
+    text = f"{short} of {data.usable} recordings have fewer than {per_trial} heartbeats"
+    is_untested = is_short[column.tested]  # (R',)
+    if is_untested.size and is_untested.all():
+        yield Finding((data.name,), "fatal", f"{text}, all that are tested among them: lower finetune.beats_per_trial")
+    elif short > data.usable / 10:
         remedy = "are neither labelled nor scored: lower finetune.beats_per_trial"
         yield Finding((data.name,), "warning", f"{text} and {remedy}", in_tables=True)
 

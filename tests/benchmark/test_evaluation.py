@@ -58,7 +58,7 @@ def judge(ours: ecg.Arrays, tmp_path_factory: pytest.TempPathFactory) -> Callabl
             "signals": READS, "settings": SETTINGS, "evaluations": ["linear"], "ratios": [1.0], "seeds": [41, 42],
             "results": folder / "runs", "cache": folder / "cache", "device": "cpu", "progress": False,
         }  # fmt: skip
-        return ecg.evaluate(encoders, ours, **known | changes)
+        return ecg.evaluate(encoders, **{"data": ours} | known | changes)
 
     return run
 
@@ -191,6 +191,7 @@ class Positioned(nn.Module):
         ({"pmq": spread}, {}, "cannot name an encoder"),
         ({"mine": "pmq"}, {}, "has the name 'pmq'"),
         ({"mine": 3}, {}, "int is no torch module"),
+        ({}, {}, "no encoder is named"),
         ("pmq", {"seeds": ["x"]}, "invalid int value"),
         ("pmq", {"settings": {"encoder.hiden": 3}}, "hiden"),
         ("pmqq", {}, "did you mean 'pmq'"),
@@ -229,6 +230,15 @@ def test_a_network_whose_class_takes_no_argument_is_built_again_by_it() -> None:
     expected = Built().scale
     torch.manual_seed(3)
     assert torch.equal(twin().network.scale, expected)
+
+
+def test_doubts_about_the_data_are_warnings_and_stand_under_the_table(
+    judge: Callable[..., RunResults], ours: ecg.Arrays, tmp_path: Path
+) -> None:
+    in_microvolts = replace(ours, x=1000 * ours.x)
+    with pytest.warns(UserWarning, match="QRS amplitude outside 0.1 to 10 mV"):
+        results = judge({"mine": spread}, data=in_microvolts, results=tmp_path / "runs")
+    assert "QRS amplitude outside 0.1 to 10 mV" in results._repr_html_()
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,17 @@ def test_cells_that_were_tested_on_other_windows_are_not_compared(write_predicti
         list(score_columns(results, results.plan.cells, ["f1"], "recording"))
 
 
+def test_a_cell_without_a_test_window_has_no_score(write_predictions: WritePredictions) -> None:
+    (outputs,) = simulated_predictions(
+        np.random.default_rng(1), methods=1, seeds=1, patients=20, scatter=Scatter()
+    ).values()
+    results = load(write_predictions({(row, "ptb-xl", 0.1, 41): outputs for row in ("random", "pmq")}))
+    (first, *_), rows = results.plan.cells, dict(results.rows)
+    rows[first.key] = replace(rows[first.key], counts={"test_windows": 0, "test_patients": 0})
+    columns = list(score_columns(replace(results, rows=rows), results.plan.cells, ["f1"], "recording"))
+    assert [list(column.rows) for column in columns] == [["pmq"], ["pmq"]]
+
+
 def test_overall_is_crossfitted_where_a_dataset_that_it_averages_is(write_predictions: WritePredictions) -> None:
     """A row that lacks the dataset is not part of Overall, and does not hide it."""
     random = np.random.default_rng(5)

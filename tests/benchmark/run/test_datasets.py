@@ -78,6 +78,17 @@ def test_many_short_recordings_are_a_warning(
     assert warning.startswith("Chapman: 5 of 40 recordings have fewer than 6 heartbeats")
 
 
+def test_a_column_of_short_recordings_alone_is_refused(
+    cohorts: Cohorts, make_prepared: Callable[..., Prepared], small_config: SmallConfig
+) -> None:
+    patients = [(f"p{number}", (number % 2,), 5, None) for number in range(40)]
+    short = cohorts | {"chapman": make_prepared("chapman", patients)}
+    with pytest.raises(
+        DatasetError, match="Chapman cannot be scored: 40 of 40 recordings have fewer than 6 heartbeats"
+    ):
+        audit_run(small_config({"data.datasets": ["chapman"]}), short)
+
+
 def test_an_empty_corpus_is_refused(cohorts: Cohorts, small_config: SmallConfig) -> None:
     empty = replace(cohorts["mimic-iv-ecg"], listed=table([]))
     with pytest.raises(DatasetError, match="MIMIC-IV-ECG cannot be pretrained on: no recording"):
