@@ -17,7 +17,7 @@ from benchmark.cli.main import OK, USAGE, Request
 from benchmark.cli.refusals import are_refused, select_keys
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
-from benchmark.data.datasets.base import Dataset, DatasetError
+from benchmark.data.datasets.base import NO_FOLD, Dataset, DatasetError
 from benchmark.data.joined import JOIN, datasets_in
 from benchmark.data.prepare import Prepared, cached, key_listing, unprepared
 from benchmark.data.segments import Segmentation
@@ -197,6 +197,9 @@ def sizes_of(config: Config, listed: Mapping[str, Prepared], prepared: Mapping[s
     sizes = {name: estimated_size(count, config.data.cut()) for name, count in counts.items()}
     for name, data in prepared.items():
         sizes[name] = Size(data.usable, data.window_count)
+    for name, data in listed.items():
+        if (data.recordings.fold == NO_FOLD).all():
+            sizes[name] = sizes[name]._replace(parts=config.data.folds or 1)
     return sizes
 
 

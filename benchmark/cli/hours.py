@@ -70,14 +70,13 @@ def cell_seconds(config: Config, machine: Machine, sizes: Mapping[str, Size], wo
             task = cell.evaluation, cell.ratio, cell.subset, seed
             if task not in tasks:
                 line = timed[pair].further if tasks else timed[pair].first
-                dataset = config.data.column(cell.dataset).dataset
-                parts = cell.content["task"].get("folds", 1)
-                total += parts * line.start + windows_read(cell, config, sizes[dataset], parts) * line.window
+                size = sizes[config.data.column(cell.dataset).dataset]
+                total += size.parts * line.start + windows_read(cell, config, size) * line.window
                 tasks.add(task)
     return total
 
 
-def windows_read(cell: Cell, config: Config, size: Size, parts: int) -> float:
+def windows_read(cell: Cell, config: Config, size: Size) -> float:
     """Count the windows that a cell learns on, as often as it does, and tests, of a dataset of a size.
 
     An epoch takes one crop of each recording that is kept whole.
@@ -89,8 +88,8 @@ def windows_read(cell: Cell, config: Config, size: Size, parts: int) -> float:
             learned = cell.ratio * size.recordings
         least = settings.get("least_updates", 1) * settings["batch_size"]
         learned = settings["epochs"] * max(learned, least)
-    tested = size.windows if parts > 1 else TENTH * size.windows
-    return float(parts * learned + tested)
+    tested = size.windows if size.parts > 1 else TENTH * size.windows
+    return float(size.parts * learned + tested)
 
 
 def seconds_of_cells(cell: Cell, config: Config, machine: Machine) -> Seconds:

@@ -392,6 +392,8 @@ class Size(NamedTuple):
 
     recordings: int
     windows: int
+    parts: int = 1
+    """Parts in which its patients are tested, where they are cross-validated."""
 
 
 def estimated_size(recordings: int, cut: Segmentation) -> Size:
@@ -421,16 +423,16 @@ def row_bytes(cell: Cell, config: Config, sizes: Mapping[str, Size]) -> float:
     source = column.named or config.data.source(datasets_in(column.dataset)[0])
     size = sizes[column.dataset]
     in_trials = size.windows - size.recordings * (spec.per_trial - 1) / 2  # a last pseudo-trial is cut short
-    windows = predicted_share(cell, config, column.dataset) * in_trials
+    windows = predicted_share(cell, config, column.dataset, size.parts) * in_trials
     return ROW_BYTES + windows * (WINDOW_BYTES + PROBABILITY_BYTES * len(source.classes))
 
 
-def predicted_share(cell: Cell, config: Config, dataset: str) -> float:
+def predicted_share(cell: Cell, config: Config, dataset: str, parts: int) -> float:
     """Estimate the share of the windows of a dataset that a cell predicts, of test and validation."""
     spec = config.column_spec(cell.dataset)
     simulation = config.data.simulation
-    if spec.folds:
-        return 1 + (spec.folds - 1) / HELD_OUT
+    if parts > 1:
+        return 1 + (parts - 1) / HELD_OUT
     validated = cell.ratio if spec.validation_labels == "share" else 1.0
     of_split = TENTH * (1 + validated)
     if simulation is None:

@@ -54,4 +54,5 @@ def test_an_epoch_takes_one_crop_of_each_recording_that_is_kept_whole(small_conf
     whole = {"data.segmentation": {"kind": "recordings", "seconds": 2.5, "stride": 2.5}, "evaluate": ["finetune"]}
     config = small_config({**whole, "ratios": [0.5], "baselines": []})
     cell = make_grid(config, {}, MACHINE).cells[0]
-    assert windows_read(cell, config, Size(1000, 4000), 1) == 2 * 500 + 400  # two epochs
+    assert windows_read(cell, config, Size(1000, 4000)) == 2 * 500 + 400  # two epochs
+    assert windows_read(cell, config, Size(1000, 4000, parts=5)) == 5 * 2 * 500 + 4000

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.cli.dry_run import sizes_of
 from benchmark.config.load import Folders
 from benchmark.data.column import Column
 from benchmark.data.corpus import corpus_of
@@ -140,6 +141,13 @@ def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: Sma
     source = corpus_of(Column(cohorts[corpus], spec), torch.device("cpu"))
     assert facts["used_recordings"] == len(source.recording.unique())
     assert facts["used_patients"] == len(source.patient.unique())
+
+
+def test_a_dataset_with_folds_of_its_own_is_not_estimated_in_parts(cohorts: Cohorts, small_config: SmallConfig) -> None:
+    config = small_config({"protocol": "strict", "data.folds": 5, "data.datasets": ["ptb-xl", "chapman"]})
+    listed = {name: cohorts[name] for name in ("mimic-iv-ecg", "ptb-xl", "chapman")}
+    sizes = sizes_of(config, listed, {})
+    assert (sizes["ptb-xl"].parts, sizes["chapman"].parts) == (1, 5)
 
 
 def test_rows_take_the_disk_that_is_estimated_within_a_quarter(tmp_path: Path, small_config: SmallConfig) -> None:
