@@ -63,4 +63,5 @@ def columns_of_gains(results: Run, cells: list[PlannedCell], unit: str) -> Itera
                 rows[method] = difference(column.rows[long], column.rows[short])
                 if column.seeds:
                     seeds[method] = column.seeds[long] - column.seeds[short]
-            yield epochs, replace(column, rows=rows, seeds=seeds)
+            if rows:
+                yield epochs, replace(column, rows=rows, seeds=seeds)

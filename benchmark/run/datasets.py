@@ -236,8 +236,8 @@ def too_short(column: Column) -> Iterator[Finding]:
     is_short = data.trials_of_each(per_trial) == 0  # (R,)
     short = np.count_nonzero(is_short)
     text = f"{short} of {data.usable} recordings have fewer than {per_trial} heartbeats"
-    is_untested = is_short[column.tested]  # (R',)
-    if is_untested.size and is_untested.all():
+    is_short_test = is_short[column.tested]  # (R',)
+    if is_short_test.size and is_short_test.all():
         yield Finding((data.name,), "fatal", f"{text}, all that are tested among them: lower finetune.beats_per_trial")
     elif short > data.usable / 10:
         remedy = "are neither labelled nor scored: lower finetune.beats_per_trial"

@@ -61,6 +61,14 @@ def test_a_method_that_loses_is_told_from_one_that_stays(swept: Run) -> None:
     assert gains["p_holm"]["moco", "pmq"] < 0.05
 
 
+def test_lengths_that_are_not_computed_yet_have_no_gain(swept: Run) -> None:
+    rows = {key: row for key, row in swept.rows.items() if row.variant != "pmq:32"}
+    gains = budget_gains(replace(swept, rows=rows), "recording")
+    assert gains[["first", "second"]].to_numpy().tolist() == [["moco", ""]]
+    rows = {key: row for key, row in rows.items() if row.variant != "moco:32"}
+    assert budget_gains(replace(swept, rows=rows), "recording").empty
+
+
 def test_one_method_alone_has_no_gains(swept: Run) -> None:
     cells = [cell for cell in swept.plan.cells if cell.variant.startswith("pmq")]
     assert budget_gains(replace(swept, plan=replace(swept.plan, cells=cells)), "recording").empty
